@@ -1,0 +1,1 @@
+"""What the notebooks of Many Devices import: one subject per file."""

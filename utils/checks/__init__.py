@@ -1,0 +1,1 @@
+"""Checks of the exercises: how they report, then one file per lesson."""

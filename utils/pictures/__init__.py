@@ -1,0 +1,1 @@
+"""Pictures of results, one drawing per file; each returns a matplotlib Axes."""

@@ -1,0 +1,234 @@
+"""A graph over devices: devices as lanes, transfers as arrows between them."""
+
+from collections import defaultdict
+
+from utils.devices import role
+from utils.pictures.timeline import lane_order
+from utils.style import device_look
+from utils.trace import Node, Trace
+
+WIDTH, ROW = 2.2, 1.0  # inches for a column of nodes, for a row in a lane
+CROSSING = "#B03A00"
+
+
+def lanes(trace: Trace, *, title: str, hide=(), ax=None):
+    """Draw which device ran each operation of a traced run, and what crossed.
+
+    An operation stands right of everything it waits for. A thick arrow is a
+    transfer between devices, with its bytes; a thin one stays on its device;
+    a dotted one is a control edge.
+
+    Args:
+        trace: a traced run.
+        title: the finding, in words.
+        hide: operation types to leave out, such as ``("Const",)``; an
+            operation whose result crosses to another device stays.
+        ax: axes to draw on; None makes a figure of the right size.
+
+    Returns:
+        The matplotlib ``Axes``.
+
+    Introduced in lesson 00.
+    """
+    nodes = _visible(_variables_merged(trace.nodes), trace, hide)
+    columns = _columns(nodes)
+    devices = sorted({role(n.device) for n in nodes}, key=lane_order)
+    rows, heights = _rows(nodes, columns, devices)
+    if ax is None:
+        ax = _axes(max(columns.values(), default=0) + 1, sum(heights.values()))
+    top = {}
+    y = 0.0
+    for device in devices:
+        top[device] = y
+        y += heights[device]
+    where = {
+        n.name: (columns[n.name], top[role(n.device)] + rows[n.name] + 0.5)
+        for n in nodes
+    }
+    _draw_lanes(ax, devices, top, heights, max(columns.values(), default=0))
+    boxes = _draw_nodes(ax, nodes, where)
+    _draw_edges(ax, nodes, where, boxes, _sizes(trace))
+    ax.set_ylim(y, 0)
+    ax.set_title(title)
+    ax.set_axis_off()
+    return ax
+
+
+def _variables_merged(nodes) -> list[Node]:
+    """Draw a variable and its reads as one node, under the variable's name."""
+    reads = {
+        n.name: n.inputs[0]
+        for n in nodes
+        if n.op == "ReadVariableOp" and n.inputs
+    }
+    known = {n.name: n for n in nodes}
+    merged = []
+    for node in nodes:
+        if node.name in reads and not node.controls:
+            continue
+        inputs = tuple(
+            reads[i] if i in reads and not known[i].controls else i
+            for i in node.inputs
+        )
+        op = "variable" if node.op == "VarHandleOp" else node.op
+        merged.append(Node(node.name, op, node.device, inputs, node.controls))
+    return merged
+
+
+def _visible(nodes, trace, hide) -> list[Node]:
+    crossing = {t.source for t in trace.transfers}
+    kept = [n for n in nodes if n.op not in hide or n.name in crossing]
+    names = {n.name for n in kept}
+    return [
+        Node(
+            n.name,
+            n.op,
+            n.device,
+            tuple(i for i in n.inputs if i in names),
+            tuple(c for c in n.controls if c in names),
+        )
+        for n in kept
+    ]
+
+
+def _columns(nodes) -> dict[str, int]:
+    """Return the column of each node: one more than all it waits for."""
+    waits = {n.name: {*n.inputs, *n.controls} for n in nodes}
+    columns: dict[str, int] = {}
+    while len(columns) < len(waits):
+        ready = [
+            name
+            for name, before in waits.items()
+            if name not in columns and before <= columns.keys()
+        ]
+        if not ready:
+            raise ValueError("the graph has a loop: lanes cannot draw it")
+        for name in ready:
+            columns[name] = 1 + max(
+                (columns[b] for b in waits[name]), default=-1
+            )
+    return columns
+
+
+def _rows(nodes, columns, devices):
+    """Stack nodes that share a lane and a column; return rows and heights."""
+    stacked = defaultdict(int)
+    rows = {}
+    for node in nodes:
+        place = role(node.device), columns[node.name]
+        rows[node.name] = stacked[place]
+        stacked[place] += 1
+    heights = {
+        device: max(n for (d, _), n in stacked.items() if d == device)
+        for device in devices
+    }
+    for node in nodes:  # centre what is alone in its column
+        device, column = role(node.device), columns[node.name]
+        rows[node.name] += (heights[device] - stacked[device, column]) / 2
+    return rows, heights
+
+
+def _sizes(trace) -> dict:
+    """Map (variable or operation, receiver's role) to the bytes moved."""
+    reads = {
+        n.name: n.inputs[0]
+        for n in trace.nodes
+        if n.op == "ReadVariableOp" and n.inputs and not n.controls
+    }
+    return {
+        (reads.get(t.source, t.source), role(t.receiver)): t.bytes
+        for t in trace.transfers
+    }
+
+
+def _draw_lanes(ax, devices, top, heights, last) -> None:
+    for device in devices:
+        look = device_look(device)
+        ax.axhspan(
+            top[device] + 0.04,
+            top[device] + heights[device] - 0.04,
+            color=look["facecolor"],
+            alpha=0.22,
+            lw=0,
+        )
+        ax.text(
+            -1.15,
+            top[device] + heights[device] / 2,
+            device,
+            fontweight="bold",
+            va="center",
+            ha="left",
+        )
+    ax.set_xlim(-1.2, last + 0.6)
+
+
+def _draw_nodes(ax, nodes, where) -> dict:
+    """Draw the nodes and return their boxes, where arrows start and end."""
+    boxes = {}
+    for node in nodes:
+        look = device_look(role(node.device))
+        text = ax.text(
+            *where[node.name],
+            f"{node.op}\n{node.name}",
+            fontsize=12,
+            ha="center",
+            va="center",
+            linespacing=1.15,
+            zorder=3,
+            bbox={
+                "boxstyle": "round,pad=0.35",
+                "facecolor": look["facecolor"],
+                "edgecolor": look["edgecolor"],
+            },
+        )
+        boxes[node.name] = text.get_bbox_patch()
+    return boxes
+
+
+def _draw_edges(ax, nodes, where, boxes, sizes) -> None:
+    home = {n.name: role(n.device) for n in nodes}
+    for node in nodes:
+        edges = [(i, "-") for i in dict.fromkeys(node.inputs)]
+        edges += [(c, ":") for c in dict.fromkeys(node.controls)]
+        for source, line in edges:
+            crosses = home[source] != home[node.name]
+            ax.annotate(
+                "",
+                xy=where[node.name],
+                xytext=where[source],
+                arrowprops={
+                    "arrowstyle": "-|>",
+                    "lw": 2.2 if crosses else 1.2,
+                    "color": CROSSING if crosses else "#333333",
+                    "linestyle": line,
+                    "shrinkA": 0,
+                    "shrinkB": 1,
+                    "patchA": boxes[source],
+                    "patchB": boxes[node.name],
+                },
+            )
+            size = sizes.get((source, home[node.name])) if crosses else None
+            if size is not None and line == "-":
+                _label(ax, where[source], where[node.name], f"{size} B")
+
+
+def _label(ax, start, end, text) -> None:
+    near = 0.42  # nearer to the source, where arrows to other lanes part
+    ax.text(
+        start[0] + near * (end[0] - start[0]),
+        start[1] + near * (end[1] - start[1]),
+        text,
+        fontsize=12,
+        color=CROSSING,
+        ha="center",
+        va="center",
+        zorder=4,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+    )
+
+
+def _axes(columns: int, rows: float):
+    import matplotlib.pyplot as plt
+
+    size = (1.2 + WIDTH * columns, 0.6 + ROW * rows)
+    return plt.subplots(figsize=size)[1]

@@ -1,0 +1,69 @@
+"""The machine as a diagram: the host, its GPUs, and which are virtual."""
+
+from matplotlib.patches import FancyBboxPatch
+
+from utils.devices import Machine
+from utils.style import device_look
+
+
+def machine_diagram(machine: Machine, *, title: str, ax=None):
+    """Draw the devices of a machine and what stands behind each of them.
+
+    Args:
+        machine: what ``begin`` or ``virtual_gpus`` returned.
+        title: the finding, in words.
+        ax: axes to draw on; None makes a figure.
+
+    Returns:
+        The matplotlib ``Axes``.
+
+    Introduced in lesson 00.
+    """
+    import matplotlib.pyplot as plt
+
+    if ax is None:
+        ax = plt.subplots(figsize=(9, 3.2))[1]
+    count = len(machine.gpus)
+    _box(ax, 0, 1.6, count * 3 - 0.4, "host", f"host\n{machine.host}")
+    for i, name in enumerate(machine.gpus):
+        below = _behind(machine, i)
+        _box(ax, i * 3, 0, 2.6, f"GPU {i}", f"GPU {i}\n{name} · {below}")
+        ax.annotate(
+            "",
+            xy=(i * 3 + 1.3, 1.1),
+            xytext=(i * 3 + 1.3, 1.6),
+            arrowprops={"arrowstyle": "<->", "color": "#333333", "lw": 1.5},
+        )
+    ax.set_xlim(-0.2, count * 3 - 0.2)
+    ax.set_ylim(-0.15, 2.85)
+    ax.set_axis_off()
+    ax.set_title(title)
+    return ax
+
+
+def _behind(machine: Machine, gpu: int) -> str:
+    if machine.kind == "virtual":
+        return "part of the CPU"
+    if machine.kind == "split":
+        return f"part of card {machine.cards[gpu]}"
+    return "a real card"
+
+
+def _box(ax, x, y, width, role, text) -> None:
+    ax.add_patch(
+        FancyBboxPatch(
+            (x, y),
+            width,
+            1.1,
+            boxstyle="round,pad=0,rounding_size=0.12",
+            **device_look(role),
+        )
+    )
+    ax.text(
+        x + width / 2,
+        y + 0.55,
+        text,
+        ha="center",
+        va="center",
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 3},
+    )
