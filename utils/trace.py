@@ -14,7 +14,9 @@ from utils.session import session_config
 
 # Added by TensorFlow around the graph; they are no work of the program.
 _SENDS, _RECVS = {"_Send", "_HostSend"}, {"_Recv", "_HostRecv"}
-_FRAME = _SENDS | _RECVS | {"_Retval"}
+_FRAME = _SENDS | _RECVS
+# How a fed value and a fetched one look inside the devices' parts.
+_OUTSIDE = {"_Arg": "Placeholder", "_Retval": "Result"}
 
 
 @dataclass(frozen=True)
@@ -162,13 +164,16 @@ def _signal(node) -> bool:
     return node.op == "Const" and bool(re.search(r"/ctrl/_\d+$", node.name))
 
 
-def _fed(node) -> str:
-    """Return a node's name, for a fed value that of its placeholder.
+def _name(node) -> str:
+    """Return a node's name in the program.
 
-    A feed for "x" reaches the devices as a node "_arg_x_0_0".
+    A fed value "x" reaches the devices as a node "_arg_x_0_0", a fetched
+    one leaves them as "_retval_y_0_0": here "x" and "y (result)".
     """
-    found = re.fullmatch(r"_arg_(.+)_\d+_\d+", node.name)
-    return found.group(1) if node.op == "_Arg" and found else node.name
+    found = re.fullmatch(r"_(?:arg|retval)_(.+)_\d+_\d+", node.name)
+    if node.op not in _OUTSIDE or not found:
+        return node.name
+    return found[1] if node.op == "_Arg" else f"{found[1]} (result)"
 
 
 def _key(node) -> tuple[bytes, bytes, bytes]:
@@ -194,7 +199,7 @@ def _producers(parts) -> dict[str, tuple[str, bool]]:
         if node.op == "Identity" and by_name[_bare(node.input[0])].op in _RECVS:
             origin, signal = follow(_bare(node.input[0]))
             return (origin, True) if signal else (name, False)
-        return _fed(node), False
+        return _name(node), False
 
     for node in parts:
         found[node.name] = follow(node.name)
@@ -210,14 +215,14 @@ def _program_nodes(parts) -> tuple[Node, ...]:
     origin = _producers(parts)
     nodes = []
     for node in parts:
-        name = _fed(node)
+        name = _name(node)
         if node.op in _FRAME or origin[node.name] != (name, False):
             continue
         inputs, controls = [], []
         for edge in node.input:
             source, signal = origin[_bare(edge)]
             (controls if signal or edge[0] == "^" else inputs).append(source)
-        op = "Placeholder" if node.op == "_Arg" else node.op
+        op = _OUTSIDE.get(node.op, node.op)
         nodes.append(
             Node(name, op, node.device, tuple(inputs), tuple(controls))
         )
@@ -252,7 +257,7 @@ def _transfers(parts, sizes) -> list[Transfer]:
         name, _, slot = node.input[0].partition(":")
         source = by_name[name]
         control = _signal(source)
-        origin = _bare(source.input[0]) if control else _fed(source)
+        origin = _bare(source.input[0]) if control else _name(source)
         size = 0 if control else sizes[name, int(slot or 0)]
         moved.append(Transfer(origin, sender, receiver, size, control))
     return moved

@@ -77,7 +77,14 @@ def _variables_merged(nodes) -> list[Node]:
 
 def _visible(nodes, trace, hide) -> list[Node]:
     crossing = {t.source for t in trace.transfers}
-    kept = [n for n in nodes if n.op not in hide or n.name in crossing]
+    home = {n.name: n.device for n in nodes}
+
+    def wanted(n):
+        if n.op == "Result":  # worth a node only if it had to travel
+            return any(home[i] != n.device for i in n.inputs)
+        return n.op not in hide or n.name in crossing
+
+    kept = [n for n in nodes if wanted(n)]
     names = {n.name for n in kept}
     return [
         Node(
@@ -169,7 +176,7 @@ def _draw_nodes(ax, nodes, where) -> dict:
         look = device_look(role(node.device))
         text = ax.text(
             *where[node.name],
-            f"{node.op}\n{node.name}",
+            f"{node.op}\n{node.name.removesuffix(' (result)')}",
             fontsize=12,
             ha="center",
             va="center",
@@ -213,7 +220,7 @@ def _draw_edges(ax, nodes, where, boxes, sizes) -> None:
 
 
 def _label(ax, start, end, text) -> None:
-    near = 0.42  # nearer to the source, where arrows to other lanes part
+    near = 0.56  # beyond the boxes of the source's column
     ax.text(
         start[0] + near * (end[0] - start[0]),
         start[1] + near * (end[1] - start[1]),

@@ -1,0 +1,39 @@
+"""The sentence that matters in an error of TensorFlow."""
+
+import re
+
+
+def reason(error: Exception) -> str:
+    """Return the sentence in a TensorFlow error that says what went wrong.
+
+    A session's errors begin with "Graph execution error:", repeat where the
+    operation was written, and may list the same cause once per device. The
+    reason stands further down, behind the code of the error. This returns
+    the first one, without node markers and debugging details.
+
+    Args:
+        error: what TensorFlow raised.
+
+    Returns:
+        One line; for errors of another form their first line.
+
+    Introduced in lesson 00.
+    """
+    text = str(error)
+    root = re.search(r"\(0\) [A-Z_]+: (.*)", text)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if root:
+        line = root.group(1)
+    elif lines and lines[0] == "Graph execution error:":
+        line = next((x for x in lines[1:] if not _where(x)), lines[0])
+    else:
+        line = lines[0] if lines else type(error).__name__
+    line = re.sub(r"\{\{(?:function_)?node [^}]*\}\}", "", line)
+    line = re.sub(r" ?\[\[.*?\]\]", "", line)
+    line = re.sub(r" Debug info:.*", "", line)
+    return " ".join(line.split())
+
+
+def _where(line: str) -> bool:
+    """Tell whether a line only says where an operation was written."""
+    return line.startswith(("Detected at node", "File ", "Node: ", "[["))
