@@ -28,7 +28,7 @@ ARRAYS = {
     "test_labels": ("uint8", (2_000,)),
     "test_index": ("uint16", (2_000,)),
 }
-CHECKSUM = "@@"
+CHECKSUM = "b3ce3a68fca2f42000eb3dbf4190ddde998d5a6d1b982ee5598c737a78540171"
 
 
 class MnistFileError(RuntimeError):
@@ -209,11 +209,13 @@ def _batches(
 def _whole(name: str, value: int, low: int, high: int | None = None, what: str = "") -> int:
     """Return `value` as an int, or say which whole numbers are allowed."""
     allowed = f"at least {low}" if high is None else f"from {low} to {high} ({what})"
+    wrong = ValueError(f"{name} must be a whole number {allowed}, but is {value!r}.")
+    if isinstance(value, bool):  # a whole number for Python, but never meant as one here
+        raise wrong
     try:
         number = operator.index(value)
     except TypeError:
-        number = None
-    # True and False are whole numbers for Python, but never meant as one here.
-    if number is None or isinstance(value, bool) or number < low or (high or number) < number:
-        raise ValueError(f"{name} must be a whole number {allowed}, but is {value!r}.")
+        raise wrong from None
+    if number < low or (high is not None and number > high):
+        raise wrong
     return number

@@ -1,0 +1,460 @@
+"""utils.mnist: the data file, loading, shards and batches."""
+
+import hashlib
+import io
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from utils import mnist
+
+ROOT = Path(__file__).resolve().parent.parent
+COURSE_FILE = mnist.FILE  # some tests make `load` read another
+# Images per digit in the original files; known since MNIST was published.
+ORIGINAL = {
+    "train": [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949],
+    "test": [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009],
+}
+PARTS = pytest.mark.parametrize("part", ["train", "test"])
+
+
+@pytest.fixture(scope="module")
+def arrays():
+    return mnist.read(COURSE_FILE)
+
+
+@pytest.fixture
+def data_file(tmp_path, monkeypatch):
+    """A path that `load` reads in place of the course's file; nothing is there yet."""
+    path = tmp_path / "mnist.npz"
+    monkeypatch.setattr(mnist, "FILE", path)
+    return path
+
+
+def save(path, arrays):
+    np.savez_compressed(path, **arrays)
+
+
+# The file
+
+
+def test_file_is_small_and_the_readme_records_it():
+    content = COURSE_FILE.read_bytes()
+    assert len(content) < 3_000_000
+    readme = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
+    row = f"| the file, {len(content):,} bytes | `{hashlib.sha256(content).hexdigest()}` |"
+    assert row in readme, "restore the file: git checkout -- data/mnist.npz"
+    assert f"| its content | `{mnist.CHECKSUM}` |" in readme
+
+
+def test_readme_table_of_arrays_is_right(arrays):
+    readme = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
+    for name, array in arrays.items():
+        assert f"| `{name}` | {array.dtype} | {array.shape} |" in readme
+    for part, original in ORIGINAL.items():
+        here = np.bincount(arrays[f"{part}_labels"]).tolist()
+        for name, counts in (("here", here), ("original", original)):
+            row = [f"{part}, {name}", *map(str, counts), str(sum(counts))]
+            assert f"| {' | '.join(row)} |" in readme
+
+
+@PARTS
+def test_classes_have_the_share_they_have_in_the_original(arrays, part):
+    labels = arrays[f"{part}_labels"]
+    original = np.array(ORIGINAL[part])
+    exact = original * len(labels) / original.sum()
+    assert np.all(np.abs(np.bincount(labels) - exact) < 1)
+
+
+@PARTS
+def test_choice_has_no_image_twice_and_covers_the_whole_file(arrays, part):
+    index = arrays[f"{part}_index"].astype(int)
+    total = sum(ORIGINAL[part])
+    assert len(np.unique(index)) == len(index) and index.max() < total
+    fifty = np.bincount(index * 50 // total, minlength=50)
+    assert np.all(np.abs(fifty / (len(index) / 50) - 1) < 0.25), fifty
+    assert index.min() < 100 and index.max() >= total - 100
+
+
+@PARTS
+def test_order_is_shuffled_so_any_slice_is_a_fair_sample(arrays, part):
+    index, labels = arrays[f"{part}_index"].astype(int), arrays[f"{part}_labels"]
+    share = np.bincount(labels) / len(labels)
+    for start in range(0, len(labels), 1000):
+        slice_share = np.bincount(labels[start : start + 1000], minlength=10) / 1000
+        assert np.all(np.abs(slice_share - share) < 0.04)
+        mean = index[start : start + 1000].mean() / sum(ORIGINAL[part])
+        assert abs(mean - 0.5) < 0.05
+
+
+@PARTS
+def test_images_are_centred_digits(arrays, part):
+    images = arrays[f"{part}_images"].astype(float)
+    assert 32 < images.mean() < 35  # the mean of MNIST is 33.3
+    assert np.all(images.max(axis=(1, 2)) >= 254)
+    # MNIST puts the centre of mass of each digit at pixel 14, to half a pixel.
+    ink = images.sum(axis=(1, 2))
+    for axis in (1, 2):
+        centre = images.sum(axis=axis) @ np.arange(28) / ink
+        assert np.all(np.abs(centre - 14) <= 0.5)
+
+
+# load
+
+
+def test_load_shapes_types_and_values(arrays):
+    data = mnist.load()
+    assert data.train_images.shape == (10_000, 28, 28) and data.train_images.dtype == np.uint8
+    assert data.test_images.shape == (2_000, 28, 28) and data.test_images.dtype == np.uint8
+    assert data.train_labels.shape == (10_000,) and data.train_labels.dtype == np.int64
+    assert data.test_labels.shape == (2_000,) and data.test_labels.dtype == np.int64
+    for name in ("train_images", "train_labels", "test_images", "test_labels"):
+        np.testing.assert_array_equal(getattr(data, name), arrays[name])
+
+
+def test_load_is_cached_read_only_and_prints_in_one_line():
+    data = mnist.load()
+    assert mnist.load() is data
+    for array in vars(data).values():
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+    assert repr(data) == "MNIST: 10,000 training and 2,000 test images of 28×28 pixels"
+
+
+def test_file_is_found_from_any_folder_and_tensorflow_is_not_imported(tmp_path):
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from utils import mnist; mnist.load(); "
+        "print(sorted({'tensorflow', 'keras', 'matplotlib'} & set(sys.modules)))"
+    )
+    command = [sys.executable, "-B", "-c", program, str(ROOT)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
+# A file that is missing or damaged
+
+
+def assert_load_says(path, problem):
+    with pytest.raises(mnist.MnistFileError) as caught:
+        mnist.load()
+    message = str(caught.value)
+    assert message.startswith(f"The data file {path} ")
+    assert problem in message
+    assert "git checkout -- data/mnist.npz" in message and "make data" in message
+    assert "\n" not in message
+
+
+def test_missing_file(data_file):
+    assert_load_says(data_file, "is missing")
+
+
+def test_folder_in_place_of_the_file(data_file):
+    data_file.mkdir()
+    assert_load_says(data_file, "cannot be read")
+
+
+@pytest.mark.parametrize("keep", [0, 1, 1000, 1_000_000, -1])
+def test_truncated_file(data_file, keep):
+    data_file.write_bytes(COURSE_FILE.read_bytes()[:keep])
+    assert_load_says(data_file, "is damaged or incomplete")
+
+
+@pytest.mark.parametrize(
+    "content", [b"version https://example.org/pointer\n", b"\x93NUMPY\x01\x00v\x00"]
+)
+def test_something_else_in_place_of_the_file(data_file, content):
+    data_file.write_bytes(content)
+    assert_load_says(data_file, "is damaged or incomplete")
+
+
+def test_changed_bytes_are_never_loaded_as_data(tmp_path, arrays):
+    content = COURSE_FILE.read_bytes()
+    # The head, the zip directory at the end, and places all over the middle.
+    places = [*range(0, 80, 7), *range(len(content) - 480, len(content), 17)]
+    places += range(1000, len(content), len(content) // 12)
+    refused = 0
+    for place in places:
+        path = tmp_path / f"{place}.npz"
+        changed = bytearray(content)
+        changed[place] ^= 0xFF
+        path.write_bytes(changed)
+        try:
+            found = mnist.read(path)
+        except mnist.MnistFileError:
+            refused += 1
+        else:  # a byte that carries no data, such as a time in the zip directory
+            assert all(np.array_equal(found[name], arrays[name]) for name in mnist.ARRAYS)
+    assert refused > len(places) / 2
+
+
+def test_failure_is_not_remembered(data_file):
+    assert_load_says(data_file, "is missing")
+    data_file.write_bytes(COURSE_FILE.read_bytes()[:-1])
+    assert_load_says(data_file, "is damaged")
+    data_file.write_bytes(COURSE_FILE.read_bytes())
+    assert len(mnist.load().train_labels) == 10_000
+
+
+@pytest.mark.parametrize("name", list(mnist.ARRAYS))
+def test_array_missing(data_file, arrays, name):
+    save(data_file, {key: value for key, value in arrays.items() if key != name})
+    assert_load_says(data_file, f"{name}.npy")
+
+
+@pytest.mark.parametrize(
+    "name, change, problem",
+    [
+        ("train_images", lambda a: a[:-1], "train_images is uint8 of shape (9999, 28, 28), not"),
+        ("test_images", lambda a: a.reshape(-1, 784), "test_images is uint8 of shape (2000, 784)"),
+        ("train_labels", lambda a: a.astype(np.int64), "train_labels is int64 of shape (10000,)"),
+        ("train_labels", lambda a: a[::-1], "the checksum of its content is"),
+        ("test_images", lambda a: 255 - a, "the checksum of its content is"),
+        ("test_index", lambda a: a[::-1], "the checksum of its content is"),
+    ],
+)
+def test_wrong_arrays(data_file, arrays, name, change, problem):
+    save(data_file, arrays | {name: change(arrays[name])})
+    assert_load_says(data_file, problem)
+
+
+def test_pickled_objects_are_refused(data_file, arrays):
+    with zipfile.ZipFile(data_file, "w") as archive:
+        for name in mnist.ARRAYS:
+            member = io.BytesIO()
+            np.save(member, np.array([arrays], dtype=object), allow_pickle=True)
+            archive.writestr(f"{name}.npy", member.getvalue())
+    assert_load_says(data_file, "is damaged or incomplete")
+
+
+def test_same_content_compressed_otherwise_is_accepted(data_file, arrays):
+    np.savez(data_file, **arrays)
+    np.testing.assert_array_equal(mnist.load().test_images, arrays["test_images"])
+
+
+def test_checksum_depends_on_name_type_shape_and_bytes_only():
+    array = np.arange(6, dtype=np.uint8).reshape(2, 3)
+    other = {
+        "name": {"b": array},
+        "type": {"a": array.astype(np.int8)},
+        "shape": {"a": array.reshape(3, 2)},
+        "bytes": {"a": array + 1},
+    }
+    expected = mnist.checksum({"a": array})
+    assert all(mnist.checksum(arrays) != expected for arrays in other.values())
+    assert mnist.checksum({"a": np.asfortranarray(array)}) == expected
+    two = {"a": array, "b": array + 1}
+    assert mnist.checksum(two) == mnist.checksum(dict(reversed(two.items())))
+
+
+# inputs
+
+
+@pytest.mark.parametrize("dtype", ["float32", np.float64, np.dtype("float16")])
+def test_inputs_are_in_0_1_of_the_type_asked_for(dtype):
+    images = mnist.load().train_images[:100]
+    x = mnist.inputs(images, dtype)
+    assert x.shape == (100, 784) and x.dtype == np.dtype(dtype)
+    assert x.min() == 0 and x.max() == 1
+    np.testing.assert_array_equal(np.rint(x * 255), images.reshape(100, 784))
+
+
+def test_inputs_are_float32_by_default_and_keep_the_order_of_pixels():
+    images = np.zeros((2, 28, 28), np.uint8)
+    images[1, 3, 5] = 51
+    x = mnist.inputs(images)
+    assert x.dtype == np.float32 and np.count_nonzero(x) == 1
+    assert x[1, 3 * 28 + 5] == np.float32(0.2)
+
+
+def test_inputs_in_float64_are_exact():
+    every = np.zeros((1, 28, 28), np.uint8)
+    every.ravel()[:256] = np.arange(256)
+    expected = [value / 255 for value in range(256)]
+    assert mnist.inputs(every, np.float64)[0, :256].tolist() == expected
+
+
+def test_inputs_take_a_tensorflow_type():
+    class TensorFlowType:  # what tf.float64 offers, without the import
+        as_numpy_dtype = np.float64
+
+    assert mnist.inputs(mnist.load().test_images[:1], TensorFlowType()).dtype == np.float64
+
+
+def test_inputs_of_no_images_are_empty():
+    assert mnist.inputs(mnist.load().test_images[:0]).shape == (0, 784)
+
+
+@pytest.mark.parametrize(
+    "images, found",
+    [
+        (np.zeros((5, 784), np.uint8), "uint8 of shape (5, 784)"),
+        (np.zeros((28, 28), np.uint8), "uint8 of shape (28, 28)"),
+        (np.zeros((5, 28, 28), np.float32), "float32 of shape (5, 28, 28)"),
+    ],
+)
+def test_inputs_refuse_what_is_not_images(images, found):
+    with pytest.raises(ValueError, match=re.escape(f"but got {found}")):
+        mnist.inputs(images)
+
+
+@pytest.mark.parametrize("dtype", ["int32", np.uint8, bool, "complex64"])
+def test_inputs_refuse_types_that_are_not_float(dtype):
+    with pytest.raises(ValueError, match="dtype must be a float type"):
+        mnist.inputs(mnist.load().test_images[:1], dtype)
+
+
+# shards
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 10_000])
+def test_shards_together_are_the_training_set_each_image_once(n):
+    data = mnist.load()
+    shards = mnist.shards(n)
+    assert len(shards) == n
+    np.testing.assert_array_equal(np.concatenate([x for x, _ in shards]), data.train_images)
+    np.testing.assert_array_equal(np.concatenate([y for _, y in shards]), data.train_labels)
+
+
+@pytest.mark.parametrize("n, sizes", [(4, [2500] * 4), (3, [3334, 3333, 3333])])
+def test_sizes_of_shards(n, sizes):
+    assert [len(x) for x, _ in mnist.shards(n)] == sizes
+    assert [len(y) for _, y in mnist.shards(n)] == sizes
+
+
+def test_shards_are_different_and_disjoint(arrays):
+    position = {}
+    for number, image in enumerate(arrays["train_images"]):
+        position.setdefault(image.tobytes(), number)
+    assert len(position) == 10_000  # no two images are alike, so an image names its position
+    seen = [{position[image.tobytes()] for image in x} for x, _ in mnist.shards(3)]
+    assert [len(s) for s in seen] == [3334, 3333, 3333]
+    assert len(set.union(*seen)) == 10_000
+
+
+def test_every_shard_is_a_fair_sample():
+    share = np.bincount(mnist.load().train_labels) / 10_000
+    for _, y in mnist.shards(8):
+        assert np.all(np.abs(np.bincount(y, minlength=10) / len(y) - share) < 0.03)
+
+
+def test_shards_take_a_numpy_integer_and_are_read_only():
+    (images, labels), *_ = mnist.shards(np.int64(2))
+    assert not images.flags.writeable and not labels.flags.writeable
+
+
+@pytest.mark.parametrize("n", [0, -1, 10_001, 2.0, "2", None, True])
+def test_shards_refuse_a_wrong_n(n):
+    message = "n must be a whole number from 1 to 10000 (the number of training images), but is "
+    with pytest.raises(ValueError, match=re.escape(message + repr(n))):
+        mnist.shards(n)
+
+
+# batches
+
+X = np.arange(10) * 10
+Y = np.arange(10)
+
+
+def rows(*args, **kwargs):
+    return [y.tolist() for _, y in mnist.batches(X, Y, *args, **kwargs)]
+
+
+def test_one_pass_has_every_example_at_most_once_and_drops_the_rest():
+    found = rows(3)
+    assert [len(batch) for batch in found] == [3, 3, 3]
+    flat = sum(found, [])
+    assert len(set(flat)) == 9 and flat != sorted(flat)
+
+
+def test_a_size_that_divides_gives_every_example_once():
+    assert sorted(sum(rows(5), [])) == Y.tolist()
+    assert sorted(sum(rows(10), [])) == Y.tolist()
+
+
+def test_rows_of_x_and_y_stay_together():
+    for x, y in mnist.batches(X, Y, 3, steps=20):
+        np.testing.assert_array_equal(x, y * 10)
+
+
+def test_passes_have_new_orders_and_each_is_a_whole_pass():
+    found = rows(5, steps=6)
+    assert len(found) == 6
+    passes = [found[i] + found[i + 1] for i in (0, 2, 4)]
+    assert all(sorted(one) == Y.tolist() for one in passes)
+    assert passes[0] != passes[1] != passes[2]
+
+
+def test_what_one_pass_drops_another_uses():
+    assert set(sum(rows(3, steps=30), [])) == set(Y.tolist())
+
+
+def test_same_seed_same_batches_other_seed_other_batches():
+    assert rows(3, seed=7, steps=9) == rows(3, seed=7, steps=9)
+    assert rows(3, seed=7, steps=9) != rows(3, seed=8, steps=9)
+    assert rows(3) == rows(3, seed=42)
+
+
+def test_batches_are_the_same_on_every_machine_and_numpy():
+    assert rows(4, seed=42) == [[8, 1, 5, 0], [7, 2, 9, 4]]
+
+
+def test_batches_leave_the_global_random_state_alone():
+    before = np.random.get_state()[1].copy()
+    rows(3)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)
+
+
+def test_two_iterators_do_not_disturb_each_other():
+    one, two = mnist.batches(X, Y, 5, seed=1), mnist.batches(X, Y, 5, seed=1)
+    for (_, first), (_, second) in zip(one, two, strict=True):
+        assert first.tolist() == second.tolist()
+
+
+def test_steps_cut_a_pass_short_and_may_be_more_than_needed():
+    assert rows(3, steps=2) == rows(3)[:2]
+    endless = mnist.batches(X, Y, 3, steps=10**12)
+    assert next(endless)[1].tolist() == rows(3)[0]
+
+
+def test_batches_are_copies_of_any_shape():
+    data = mnist.load()
+    x, y = next(mnist.batches(data.train_images, data.train_labels, 64))
+    assert x.shape == (64, 28, 28) and y.shape == (64,)
+    x[:] = 0  # writable: it is the caller's own
+    assert data.train_images.any(axis=(1, 2)).all()
+
+
+def test_lists_are_accepted():
+    x, y = next(mnist.batches([[1.0], [2.0]], [1, 2], 2))
+    assert x.shape == (2, 1) and x[:, 0].tolist() == y.tolist()
+
+
+@pytest.mark.parametrize("size", [0, -3, 11, 2.5, "3", None, True])
+def test_wrong_size_is_refused_at_the_call(size):
+    message = "size must be a whole number from 1 to 10 (the number of examples), but is "
+    with pytest.raises(ValueError, match=re.escape(message + repr(size))):
+        mnist.batches(X, Y, size)
+
+
+@pytest.mark.parametrize("steps", [0, -1, 1.5, False])
+def test_wrong_steps_are_refused_at_the_call(steps):
+    message = f"steps must be a whole number at least 1, but is {steps}"
+    with pytest.raises(ValueError, match=message):
+        mnist.batches(X, Y, 3, steps=steps)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, 0.5, None])
+def test_wrong_seed_is_refused_at_the_call(seed):
+    with pytest.raises(ValueError, match="seed must be a whole number from 0 to 4294967295"):
+        mnist.batches(X, Y, 3, seed=seed)
+
+
+@pytest.mark.parametrize("x, y", [(X, Y[:-1]), (X[:0], Y[:0]), (np.float32(1), Y)])
+def test_x_and_y_that_do_not_belong_together_are_refused(x, y):
+    with pytest.raises(ValueError, match="one row per example.*shapes"):
+        mnist.batches(x, y, 1)
