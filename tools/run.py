@@ -1,0 +1,114 @@
+"""Execute the lessons in order, each in a fresh kernel; end with a table of times.
+
+Nothing is compared and no notebook is written. GPUs are used where there are any.
+"""
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tools.execute import CellFailed, execute
+from tools.notebooks import CourseError, label, lessons
+
+
+class Result(NamedTuple):
+    """How one notebook ran: its time in seconds, and what stopped it, if anything did."""
+
+    path: Path
+    seconds: float
+    failure: CellFailed | CourseError | None
+
+
+def advice(failure: CellFailed) -> str:
+    """What went wrong where, and what to do."""
+    lines = failure.evalue.strip().splitlines() or [""]
+    return "\n".join(
+        [
+            f"{failure.notebook} failed",
+            f"  where: section {failure.heading!r}, code cell In [{failure.cell}]",
+            f"  error: {failure.ename}: {lines[-1]}",
+            "  next:  run `make lab`, open this notebook, choose Run > Run All Cells, and read the",
+            "         whole message under that cell. If it speaks of a missing package or file,",
+            "         run `make setup` and `git status`.",
+        ]
+    )
+
+
+def progress(text: str, stay: bool) -> None:
+    """On a terminal, a line that the next one replaces unless it should `stay`."""
+    if sys.stdout.isatty():
+        print(f"\r\033[K{text}", end="\n" if stay else "", flush=True)
+    elif stay:
+        print(text, flush=True)
+
+
+def run(paths: Sequence[Path], width: int, run_one: Callable = execute) -> list[Result]:
+    """Execute every notebook of `paths`, also after one has failed."""
+    results = []
+    for path in paths:
+        name = label(path).ljust(width)
+        progress(f"{name}  starting", stay=False)
+
+        def on_cell(number: int, total: int, name: str = name) -> None:
+            progress(f"{name}  cell {number} of {total}", stay=False)
+
+        failure = None
+        start = time.perf_counter()
+        try:
+            run_one(path, on_cell=on_cell)
+        except (CellFailed, CourseError) as error:
+            failure = error
+        seconds = time.perf_counter() - start
+        progress(f"{name}  {'FAILED' if failure else 'done'} after {seconds:.1f} s", stay=True)
+        results.append(Result(path, seconds, failure))
+    return results
+
+
+def report(results: Sequence[Result], width: int) -> None:
+    """Print the failures, then the table of times."""
+    for result in results:
+        if isinstance(result.failure, CellFailed):
+            print(f"\n{advice(result.failure)}")
+        elif result.failure:
+            print(f"\n{result.failure}")
+    print(f"\n{'notebook'.ljust(width)}  seconds  result")
+    for result in results:
+        verdict = "FAILED" if result.failure else "ok"
+        print(f"{label(result.path).ljust(width)}  {result.seconds:7.1f}  {verdict}")
+    failed = sum(bool(result.failure) for result in results)
+    total = sum(result.seconds for result in results)
+    verdict = f"{failed} of {len(results)} failed" if failed else f"all {len(results)} ok"
+    print(f"{'together'.ljust(width)}  {total:7.1f}  {verdict}")
+
+
+def stop(*_) -> None:
+    """Leave by an exception, so that every kernel is shut down on the way."""
+    raise KeyboardInterrupt
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "notebooks", nargs="*", type=Path, metavar="NOTEBOOK", help="default: every lesson"
+    )
+    paths = parser.parse_args(argv).notebooks or lessons()
+    for path in paths:
+        if not path.is_file():
+            parser.error(f"{path}: no such notebook")
+    signal.signal(signal.SIGTERM, stop)
+    width = max(len(label(path)) for path in [*paths, Path("together")]) + 2
+    try:
+        results = run(paths, width)
+    except KeyboardInterrupt:
+        print("\nStopped; no kernel is left running.")
+        return 130
+    report(results, width)
+    return int(any(result.failure for result in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
