@@ -1,0 +1,1 @@
+"""One test per claim of the classic texts; notebooks/claims.md is made from them."""

@@ -1,0 +1,1 @@
+"""What authors of the course run; nothing in utils/ or notebooks/ imports it."""
