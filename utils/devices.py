@@ -6,6 +6,7 @@ limit. Where there are at least n GPUs, the real ones are used. A notebook
 writes ``tf.device(machine.gpus[0])`` and runs unchanged on all of them.
 """
 
+import operator
 import os
 import re
 from dataclasses import dataclass
@@ -150,8 +151,16 @@ def role(device: str) -> str:
     return "host" if (kind, index) == ("CPU", 0) else f"{kind} {index}"
 
 
-def check_count(value: int, name: str) -> int:
-    """Return ``value`` if it is a whole number from 1 to 64, else raise.
+def check_count(
+    value: int, name: str, least: int = 1, most: int = MOST_GPUS
+) -> int:
+    """Return ``value`` if it is a whole number in the range, else raise.
+
+    Args:
+        value: what was given for the argument ``name``.
+        name: the argument, for the message.
+        least: smallest number that is allowed.
+        most: largest number that is allowed.
 
     Raises:
         TypeError: not a whole number (a bool is not one here).
@@ -159,17 +168,15 @@ def check_count(value: int, name: str) -> int:
 
     Introduced in lesson 00, behind ``begin``.
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(
-            f"{name}={value!r}: give a whole number from 1 to {MOST_GPUS}, "
-            f"for example {name}=2."
-        )
-    number = value.__index__()
-    if not 1 <= number <= MOST_GPUS:
-        raise ValueError(
-            f"{name}={number}: give a whole number from 1 to {MOST_GPUS}, "
-            f"for example {name}=2."
-        )
+    allowed = f"give a whole number from {least} to {most}, such as {name}=2."
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise TypeError(f"{name}={value!r}: {allowed}")
+    if not least <= number <= most:
+        raise ValueError(f"{name}={number}: {allowed}")
     return number
 
 
@@ -215,7 +222,10 @@ def _verify(tf, planned: Machine) -> None:
 
 
 def _kind_and_index(device: str) -> tuple[str, int]:
-    found = re.search(r"(?:^|/|device:)([A-Za-z_]+):(\d+)$", device)
+    # "/job:worker/task:1" ends like a device, but names a whole process.
+    found = re.search(
+        r"(?:^|/|device:)(?!job:|replica:|task:)([A-Za-z_]+):(\d+)$", device
+    )
     if not found:
         raise ValueError(
             f"{device!r} is not the name of one device: expected a form like "

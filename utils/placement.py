@@ -1,8 +1,9 @@
 """The placement log: what TensorFlow says about where operations run."""
 
 import re
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 
 from utils.capture import captured, write_back
@@ -11,12 +12,17 @@ from utils.devices import role
 # The placer's lines, "matmul: (MatMul): /job:…/device:CPU:1", go to
 # descriptor 1. Eager operations, at log level 0, go to descriptor 2 as
 # "Executing op MatMul in device /job:…"; there the placer's lines come again.
+# TensorFlow 1 left out the ": " before the device there.
 _PLACER = re.compile(
-    r"(?P<name>[A-Za-z0-9.][\w.\\/>-]*): \((?P<op>[A-Za-z_]\w*)\): ?"
-    r"(?P<device>/(?:job|replica|task|device):\S+)?"
+    r"(?P<name>[A-Za-z0-9_.][\w.\\/>-]*): \((?P<op>[A-Za-z_][\w>]*)\)"
+    r"(?:: )?(?P<device>/(?:job|replica|task|device):\S+)"
 )
 _EAGER = re.compile(
-    r"(?:.*\] )?Executing op (?P<op>\w+) in device (?P<device>/\S+)"
+    r"(?:.*\] )?Executing op (?P<op>\S+) in device (?P<device>/\S+)"
+)
+# A session with the log on first says which card is which GPU.
+_MAPPING = re.compile(
+    r"^(?:.*\] )?Device mapping:.*\n|^/job:\S+ -> device: .*\n", re.MULTILINE
 )
 _AGAIN = re.compile(r".*placer\.cc:\d+\] ")
 
@@ -38,6 +44,8 @@ class Placement:
 class PlacementLog:
     """The rows of a placement log, in the order TensorFlow logged them.
 
+    At log level 0 the eager operations follow all others.
+
     Introduced in lesson 03.
     """
 
@@ -58,6 +66,20 @@ class PlacementLog:
             f"no operation {name!r} in the log; it has: {known or 'none'}"
         )
 
+    def only(self, *names: str) -> "PlacementLog":
+        """Return the last rows of these operations, in the order given.
+
+        A variable brings operations of its own (``v/Assign`` …) into the
+        log; this leaves them out of a printed table.
+
+        Raises:
+            KeyError: the log has no such operation.
+        """
+        last = {row.name: row for row in self.rows}
+        for name in names:
+            self.device_of(name)
+        return PlacementLog([last[name] for name in names])
+
     def __str__(self) -> str:
         """Return a table: name, operation, role of the device."""
         cells = [("name", "operation", "device")]
@@ -69,14 +91,29 @@ class PlacementLog:
         )
 
 
+class _Unmapped:
+    """A stream that leaves out the list of devices, written as one piece."""
+
+    def __init__(self, stream) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        self.stream.write(_MAPPING.sub("", text))
+        return len(text)
+
+    def __getattr__(self, name: str):
+        return getattr(self.stream, name)
+
+
 @contextmanager
 def placement_log() -> Iterator[PlacementLog]:
     """Collect the placement log that TensorFlow writes inside the block.
 
     The log must be switched on where the operations run: in a session with
     ``session_config(log_placement=True)``. The rows are there when the block
-    has ended. Text that is not part of the log is passed on unchanged. It
-    works alike in JupyterLab, under a test runner and in a script.
+    has ended. Text that is not part of the log is passed on unchanged, but
+    for the list of devices with which a session begins its log. It works
+    alike in JupyterLab, under a test runner and in a script.
 
     Yields:
         A ``PlacementLog``, empty until the block ends.
@@ -86,13 +123,14 @@ def placement_log() -> Iterator[PlacementLog]:
     log = PlacementLog()
     takes = {}
     try:
-        with captured(1, 2) as takes:
+        # In IPython, TensorFlow prints the list of devices through Python.
+        with captured(1, 2) as takes, redirect_stdout(_Unmapped(sys.stdout)):
             yield log
     finally:
         for descriptor, take in takes.items():
             rows, other = parse(take.text)
             log.rows += rows
-            write_back(descriptor, other)
+            write_back(descriptor, _MAPPING.sub("", other))
 
 
 def parse(text: str) -> tuple[list[Placement], str]:
@@ -115,8 +153,7 @@ def parse(text: str) -> tuple[list[Placement], str]:
         eager = _EAGER.fullmatch(bare)
         again = _AGAIN.match(bare)
         if placed:
-            name, op, device = placed.groups(default="")
-            rows.append(Placement(name, op, device))
+            rows.append(Placement(*placed.groups()))
         elif eager:
             rows.append(Placement("", eager["op"], eager["device"]))
         elif not (again and _PLACER.fullmatch(bare[again.end() :])):

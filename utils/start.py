@@ -44,13 +44,12 @@ def begin(gpus: int = 2, seed: int = 42, names: bool = False) -> Machine:
     """
     global _begun
     gpus = devices.check_count(gpus, "gpus")
-    _check_seed(seed)
+    seed = devices.check_count(seed, "seed", 0, LARGEST_SEED)
     if not isinstance(names, bool):
         raise TypeError(f"names={names!r}: give True or False.")
     if _begun is None:
         _check_first()
-        _set_environment(names)
-        with _quiet():
+        with _environment(names), _quiet():
             machine = devices.virtual_gpus(gpus)
         _begun = (gpus, names)
     elif _begun != (gpus, names):
@@ -66,17 +65,6 @@ def begin(gpus: int = 2, seed: int = 42, names: bool = False) -> Machine:
     return machine
 
 
-def _check_seed(seed: int) -> None:
-    if isinstance(seed, bool) or not isinstance(seed, int):
-        raise TypeError(
-            f"seed={seed!r}: give a whole number from 0 to {LARGEST_SEED}."
-        )
-    if not 0 <= seed <= LARGEST_SEED:
-        raise ValueError(
-            f"seed={seed}: give a whole number from 0 to {LARGEST_SEED}."
-        )
-
-
 def _check_first() -> None:
     if "tensorflow" in sys.modules:
         raise RuntimeError(
@@ -86,11 +74,25 @@ def _check_first() -> None:
         )
 
 
-def _set_environment(names: bool) -> None:
+@contextmanager
+def _environment(names: bool) -> Iterator[None]:
+    """Set what TensorFlow reads at import; if that fails, put it back."""
+    before = {
+        name: os.environ.get(name)
+        for name in ("TF_CPP_MIN_LOG_LEVEL", "TF_ENABLE_ONEDNN_OPTS")
+    }
     # Level 3 keeps C++ warnings off the page; errors reach us as exceptions.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if names:
         os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
+    try:
+        yield
+    except BaseException:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+        raise
 
 
 @contextmanager
@@ -100,17 +102,17 @@ def _quiet() -> Iterator[None]:
     It writes them before its own log level counts. If the import or the
     set-up of devices fails, they are the explanation, so they come back.
     """
-    with_error = True
+    takes = {}
     try:
         with captured(2) as takes:
             import tensorflow as tf
 
             tf.get_logger().setLevel("ERROR")
             yield
-        with_error = False
-    finally:
-        if with_error:
-            write_back(2, takes[2].text)
+    except BaseException:
+        for descriptor, take in takes.items():
+            write_back(descriptor, take.text)
+        raise
 
 
 def _sow(seed: int) -> None:

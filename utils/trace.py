@@ -23,7 +23,8 @@ _OUTSIDE = {"_Arg": "Placeholder", "_Retval": "Result"}
 class Interval:
     """When an operation ran on a device: start and end in seconds.
 
-    Both count from the first start in the run.
+    Both count from the first start in the run. In a loop an operation has
+    one interval each time; on a real GPU one per kernel that it started.
     """
 
     name: str
@@ -51,7 +52,10 @@ class Node:
 class Transfer:
     """A tensor that crossed from one device to another.
 
-    A control transfer carries no data: it only says "done".
+    A control transfer carries no data: it only says "done". In a loop there
+    is one transfer each time round; from a branch not taken there is none.
+    ``bytes`` of strings, variants and resources are those of the tensor
+    itself, without what its elements point to.
     """
 
     source: str
@@ -68,7 +72,7 @@ class Trace:
     Attributes:
         value: what the session returned for the fetches.
         nodes: operations that were given to the devices, after TensorFlow's
-            optimiser.
+            optimiser. What was fed is a ``Placeholder`` on the host.
         intervals: when each of them ran.
         transfers: data that crossed a device border.
         control_transfers: signals without data that did.
@@ -98,9 +102,11 @@ def trace(graph, fetches, feed=None, options=None) -> Trace:
     unrecorded, then ``fetches`` once. The graph is not changed.
 
     Args:
-        graph: a ``tf.Graph``.
+        graph: a ``tf.Graph``. A function's graph works if the function uses
+            no variables: theirs live outside it.
         fetches: what ``Session.run`` takes, of that graph.
-        feed: values for placeholders, as in ``feed_dict``.
+        feed: values for placeholders, as in ``feed_dict``. Those of a
+            function's graph go by name: ``{"x:0": value}``.
         options: a session configuration; default ``session_config()``.
 
     Returns:
@@ -134,21 +140,26 @@ def trace(graph, fetches, feed=None, options=None) -> Trace:
 
 
 def _read(tf, value, record) -> Trace:
-    parts = [node for part in record.partition_graphs for node in part.node]
-    stats = [
-        (device.device, node)
-        for device in record.step_stats.dev_stats
-        for node in device.node_stats
-    ]
+    parts = sorted(
+        (node for part in record.partition_graphs for node in part.node),
+        key=lambda node: (len(node.device), node.device),  # CPU:2, then CPU:10
+    )
+    devices = {node.device for node in parts}
+    ran, kernels = [], []
+    for row in record.step_stats.dev_stats:
+        if row.device in devices:
+            ran += [(row.device, node) for node in row.node_stats]
+        elif row.device.endswith("/stream:all"):  # added for a real GPU
+            kernels += row.node_stats
     program = _program_nodes(parts)
-    moved = _transfers(parts, _output_bytes(tf, stats))
+    moved = _transfers(parts, _output_bytes(tf, ran))
     allocated = defaultdict(int)
-    for device, node in stats:
+    for device, node in ran:
         allocated[device] += sum(m.total_bytes for m in node.memory)
     return Trace(
         value=value,
         nodes=program,
-        intervals=_intervals(stats, {node.name: node for node in program}),
+        intervals=_intervals(ran, kernels, {n.name: n for n in program}),
         transfers=tuple(t for t in moved if not t.control),
         control_transfers=tuple(t for t in moved if t.control),
         allocated=dict(allocated),
@@ -168,12 +179,14 @@ def _name(node) -> str:
     """Return a node's name in the program.
 
     A fed value "x" reaches the devices as a node "_arg_x_0_0", a fetched
-    one leaves them as "_retval_y_0_0": here "x" and "y (result)".
+    one leaves them as "_retval_y_0_0": here "x" and "y (result)". Output 1
+    of a node z, "_retval_z_1_0", is here "z:1 (result)".
     """
-    found = re.fullmatch(r"_(?:arg|retval)_(.+)_\d+_\d+", node.name)
+    found = re.fullmatch(r"_(?:arg|retval)_(.+)_(\d+)_\d+", node.name)
     if node.op not in _OUTSIDE or not found:
         return node.name
-    return found[1] if node.op == "_Arg" else f"{found[1]} (result)"
+    name = found[1] if found[2] == "0" else f"{found[1]}:{found[2]}"
+    return name if node.op == "_Arg" else f"{name} (result)"
 
 
 def _key(node) -> tuple[bytes, bytes, bytes]:
@@ -195,7 +208,7 @@ def _producers(parts) -> dict[str, tuple[str, bool]]:
         if node.op in _RECVS:
             return follow(_bare(sends[_key(node)].input[0]))
         if _signal(node):
-            return _bare(node.input[0]), True
+            return _name(by_name[_bare(node.input[0])]), True
         if node.op == "Identity" and by_name[_bare(node.input[0])].op in _RECVS:
             origin, signal = follow(_bare(node.input[0]))
             return (origin, True) if signal else (name, False)
@@ -229,19 +242,20 @@ def _program_nodes(parts) -> tuple[Node, ...]:
     return tuple(nodes)
 
 
-def _output_bytes(tf, stats) -> dict[tuple[str, int], int]:
-    """Map (node, output number) to the bytes of the tensor it produced."""
-    sizes = {}
-    for _, node in stats:
+def _output_bytes(tf, ran) -> dict[tuple[str, int], list[int]]:
+    """Map (node, output number) to the bytes it produced, each time it ran.
+
+    What did not run, as in a branch not taken, is not in it.
+    """
+    sizes = defaultdict(list)
+    for _, node in ran:
         for output in node.output:
             tensor = output.tensor_description
             dtype = tf.dtypes.as_dtype(tensor.dtype)
-            items = math.prod(dim.size for dim in tensor.shape.dim)
-            if dtype == tf.string:  # its size is not in its shape
+            size = dtype.size * math.prod(d.size for d in tensor.shape.dim)
+            if dtype in (tf.string, tf.variant, tf.resource):
                 size = tensor.allocation_description.requested_bytes
-            else:
-                size = items * dtype.size
-            sizes[node.node_name, output.slot] = size
+            sizes[node.node_name, output.slot].append(size)
     return sizes
 
 
@@ -257,20 +271,32 @@ def _transfers(parts, sizes) -> list[Transfer]:
         name, _, slot = node.input[0].partition(":")
         source = by_name[name]
         control = _signal(source)
-        origin = _bare(source.input[0]) if control else _name(source)
-        size = 0 if control else sizes[name, int(slot or 0)]
-        moved.append(Transfer(origin, sender, receiver, size, control))
+        origin = _name(by_name[_bare(source.input[0])] if control else source)
+        for size in sizes.get((name, int(slot or 0)), ()):
+            moved.append(Transfer(origin, sender, receiver, size, control))
     return moved
 
 
-def _intervals(stats, program: dict[str, Node]) -> tuple[Interval, ...]:
-    ran = [(device, n) for device, n in stats if n.node_name in program]
-    zero = min((n.all_start_micros for _, n in ran), default=0)
+def _intervals(ran, kernels, program: dict[str, Node]) -> tuple[Interval, ...]:
+    """Return when the program's operations ran.
+
+    For an operation on a real GPU, ``ran`` only has the time that the host
+    took to queue its kernels; ``kernels`` has theirs, as "name:type".
+    """
+    on_gpu = [(n.node_name.partition(":")[0], n) for n in kernels]
+    queued = {name for name, _ in on_gpu}
+    found = on_gpu + [
+        (n.node_name, n) for _, n in ran if n.node_name not in queued
+    ]
+    found = [(program[name], n) for name, n in found if name in program]
+    zero = min(
+        (n.all_start_micros + n.op_start_rel_micros for _, n in found),
+        default=0,
+    )
     rows = []
-    for device, n in ran:
+    for node, n in found:
         begin = n.all_start_micros - zero
-        start = begin + n.op_start_rel_micros
-        end = begin + n.op_end_rel_micros
-        op = program[n.node_name].op
-        rows.append(Interval(n.node_name, op, device, start / 1e6, end / 1e6))
+        start = (begin + n.op_start_rel_micros) / 1e6
+        end = (begin + n.op_end_rel_micros) / 1e6
+        rows.append(Interval(node.name, node.op, node.device, start, end))
     return tuple(sorted(rows, key=lambda row: (row.start, row.name)))

@@ -7,9 +7,16 @@ A check never stops a notebook that is run to its end. With COURSE_STRICT=1 in
 the environment, as teachers and tests set it, anything but correct raises.
 """
 
+import dis
 import functools
 import os
 from collections.abc import Callable
+from typing import NoReturn
+
+from utils.errors import reason
+
+# What a body that does nothing compiles to, on any version of Python.
+_IDLE = {"RESUME", "NOP", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE"}
 
 
 class ExerciseNotDone(AssertionError):
@@ -20,7 +27,7 @@ class _NotYet(Exception):
     """Carries the likely cause from inside a check to its report."""
 
 
-def not_yet(cause: str) -> None:
+def not_yet(cause: str) -> NoReturn:
     """Leave a check: the answer is wrong, and this is the likely cause.
 
     Args:
@@ -35,27 +42,24 @@ def not_yet(cause: str) -> None:
 def untouched(answer: object) -> bool:
     """Tell whether an answer is still the stub that the exercise gave.
 
-    A stub is ``...``, or a function whose body is nothing but a docstring
-    and ``...``; containers are stubs if all they hold is.
+    A stub is ``...``, or a function whose body is nothing but a docstring,
+    ``...`` or ``pass``; containers are stubs if all they hold is.
 
     Introduced in lesson 00, behind every check.
     """
     if answer is ...:
         return True
-    if isinstance(answer, (list, tuple, dict)) and answer:
+    if isinstance(answer, (list, tuple, set, dict)) and answer:
         held = answer.values() if isinstance(answer, dict) else answer
         return all(untouched(part) for part in held)
     # A tf.function keeps the learner's function under this name.
     answer = getattr(answer, "python_function", answer)
     code = getattr(answer, "__code__", None)
-    if code is None:
-        return False
-    return code.co_code == _empty.__code__.co_code and not code.co_names
-
-
-def _empty():
-    """Be what a stub compiles to."""
-    ...
+    return code is not None and all(
+        step.opname in _IDLE
+        and (step.opcode not in dis.hasconst or step.argval in (None, ...))
+        for step in dis.get_instructions(code)
+    )
 
 
 def check(exercise: str, why: str) -> Callable:
@@ -98,8 +102,7 @@ def _judge(look: Callable, answers: tuple) -> tuple[str, str]:
     except _NotYet as cause:
         return "not yet", str(cause)
     except Exception as error:  # the learner's code may raise anything
-        first = str(error).strip().splitlines()
-        text = first[0] if first else "no message"
+        text = reason(error) if str(error).strip() else "no message"
         return (
             "not yet",
             f"your code raised {type(error).__name__}: {text}",

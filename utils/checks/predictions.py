@@ -12,6 +12,7 @@ class Predictions:
     """
 
     def __init__(self) -> None:
+        """Start without guesses."""
         self._guesses: dict[str, object] = {}
         self._happened: dict[str, object] = {}
 

@@ -15,8 +15,9 @@ def lanes(trace: Trace, *, title: str, hide=(), ax=None):
     """Draw which device ran each operation of a traced run, and what crossed.
 
     An operation stands right of everything it waits for. A thick arrow is a
-    transfer between devices, with its bytes; a thin one stays on its device;
-    a dotted one is a control edge.
+    transfer between devices, with its bytes; a thin one moves nothing: it
+    stays on its device, or uses what a thick one brought. A dotted one is a
+    control edge.
 
     Args:
         trace: a traced run.
@@ -28,14 +29,25 @@ def lanes(trace: Trace, *, title: str, hide=(), ax=None):
     Returns:
         The matplotlib ``Axes``.
 
+    Raises:
+        ValueError: the graph has a loop, so nothing stands right of all that
+            it waits for; or there is nothing to draw.
+
     Introduced in lesson 00.
     """
-    nodes = _visible(_variables_merged(trace.nodes), trace, hide)
+    hide = {hide} if isinstance(hide, str) else set(hide)
+    moved = _moved(trace)
+    nodes = _visible(_variables_merged(trace.nodes), moved, hide)
+    if not nodes:
+        raise ValueError(
+            f"nothing to draw: of the {len(trace.nodes)} operations of this "
+            f"run, hide={sorted(hide)} leaves none."
+        )
     columns = _columns(nodes)
     devices = sorted({role(n.device) for n in nodes}, key=lane_order)
     rows, heights = _rows(nodes, columns, devices)
     if ax is None:
-        ax = _axes(max(columns.values(), default=0) + 1, sum(heights.values()))
+        ax = _axes(max(columns.values()) + 1, sum(heights.values()))
     top = {}
     y = 0.0
     for device in devices:
@@ -45,38 +57,42 @@ def lanes(trace: Trace, *, title: str, hide=(), ax=None):
         n.name: (columns[n.name], top[role(n.device)] + rows[n.name] + 0.5)
         for n in nodes
     }
-    _draw_lanes(ax, devices, top, heights, max(columns.values(), default=0))
+    _draw_lanes(ax, devices, top, heights, max(columns.values()))
     boxes = _draw_nodes(ax, nodes, where)
-    _draw_edges(ax, nodes, where, boxes, _sizes(trace))
+    _draw_edges(ax, nodes, where, boxes, moved)
     ax.set_ylim(y, 0)
     ax.set_title(title)
     ax.set_axis_off()
     return ax
 
 
-def _variables_merged(nodes) -> list[Node]:
-    """Draw a variable and its reads as one node, under the variable's name."""
-    reads = {
+def _reads(nodes) -> dict[str, str]:
+    """Map the reads of variables that need no node to the variable."""
+    return {
         n.name: n.inputs[0]
         for n in nodes
-        if n.op == "ReadVariableOp" and n.inputs
+        if n.op == "ReadVariableOp" and n.inputs and not n.controls
     }
-    known = {n.name: n for n in nodes}
-    merged = []
-    for node in nodes:
-        if node.name in reads and not node.controls:
-            continue
-        inputs = tuple(
-            reads[i] if i in reads and not known[i].controls else i
-            for i in node.inputs
+
+
+def _variables_merged(nodes) -> list[Node]:
+    """Draw a variable and its reads as one node, under the variable's name."""
+    reads = _reads(nodes)
+    return [
+        Node(
+            node.name,
+            "variable" if node.op == "VarHandleOp" else node.op,
+            node.device,
+            tuple(reads.get(i, i) for i in node.inputs),
+            tuple(reads.get(c, c) for c in node.controls),
         )
-        op = "variable" if node.op == "VarHandleOp" else node.op
-        merged.append(Node(node.name, op, node.device, inputs, node.controls))
-    return merged
+        for node in nodes
+        if node.name not in reads
+    ]
 
 
-def _visible(nodes, trace, hide) -> list[Node]:
-    crossing = {t.source for t in trace.transfers}
+def _visible(nodes, moved, hide) -> list[Node]:
+    crossing = {source for source, _, control in moved if not control}
     home = {n.name: n.device for n in nodes}
 
     def wanted(n):
@@ -109,7 +125,11 @@ def _columns(nodes) -> dict[str, int]:
             if name not in columns and before <= columns.keys()
         ]
         if not ready:
-            raise ValueError("the graph has a loop: lanes cannot draw it")
+            loop = ", ".join(sorted(waits.keys() - columns.keys())[:4])
+            raise ValueError(
+                f"the graph has a loop ({loop} …): lanes only draws graphs "
+                "without. Draw when its operations ran with timeline."
+            )
         for name in ready:
             columns[name] = 1 + max(
                 (columns[b] for b in waits[name]), default=-1
@@ -135,17 +155,14 @@ def _rows(nodes, columns, devices):
     return rows, heights
 
 
-def _sizes(trace) -> dict:
-    """Map (variable or operation, receiver's role) to the bytes moved."""
-    reads = {
-        n.name: n.inputs[0]
-        for n in trace.nodes
-        if n.op == "ReadVariableOp" and n.inputs and not n.controls
-    }
-    return {
-        (reads.get(t.source, t.source), role(t.receiver)): t.bytes
-        for t in trace.transfers
-    }
+def _moved(trace) -> dict[tuple[str, str, bool], list[int]]:
+    """Map (source, receiver's role, is it control) to the bytes moved."""
+    reads = _reads(trace.nodes)
+    moved = defaultdict(list)
+    for t in trace.transfers + trace.control_transfers:
+        source = reads.get(t.source, t.source)
+        moved[source, role(t.receiver), t.control].append(t.bytes)
+    return dict(moved)
 
 
 def _draw_lanes(ax, devices, top, heights, last) -> None:
@@ -192,20 +209,24 @@ def _draw_nodes(ax, nodes, where) -> dict:
     return boxes
 
 
-def _draw_edges(ax, nodes, where, boxes, sizes) -> None:
+def _draw_edges(ax, nodes, where, boxes, moved) -> None:
     home = {n.name: role(n.device) for n in nodes}
+    drawn = set()  # a second user on the same device needs no second transfer
     for node in nodes:
         edges = [(i, "-") for i in dict.fromkeys(node.inputs)]
         edges += [(c, ":") for c in dict.fromkeys(node.controls)]
         for source, line in edges:
             crosses = home[source] != home[node.name]
+            transfer = source, home[node.name], line == ":"
+            thick = crosses and transfer in moved.keys() - drawn
+            drawn.add(transfer)
             ax.annotate(
                 "",
                 xy=where[node.name],
                 xytext=where[source],
                 arrowprops={
                     "arrowstyle": "-|>",
-                    "lw": 2.2 if crosses else 1.2,
+                    "lw": 2.2 if thick else 1.2,
                     "color": CROSSING if crosses else "#333333",
                     "linestyle": line,
                     "shrinkA": 0,
@@ -214,9 +235,9 @@ def _draw_edges(ax, nodes, where, boxes, sizes) -> None:
                     "patchB": boxes[node.name],
                 },
             )
-            size = sizes.get((source, home[node.name])) if crosses else None
-            if size is not None and line == "-":
-                _label(ax, where[source], where[node.name], f"{size} B")
+            if thick and line == "-":
+                sizes = " + ".join(map(str, moved[transfer]))
+                _label(ax, where[source], where[node.name], f"{sizes} B")
 
 
 def _label(ax, start, end, text) -> None:

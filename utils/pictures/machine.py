@@ -5,6 +5,8 @@ from matplotlib.patches import FancyBboxPatch
 from utils.devices import Machine
 from utils.style import device_look
 
+HEIGHT = 1.5  # of a box
+
 
 def machine_diagram(machine: Machine, *, title: str, ax=None):
     """Draw the devices of a machine and what stands behind each of them.
@@ -21,21 +23,21 @@ def machine_diagram(machine: Machine, *, title: str, ax=None):
     """
     import matplotlib.pyplot as plt
 
-    if ax is None:
-        ax = plt.subplots(figsize=(9, 3.2))[1]
     count = len(machine.gpus)
-    _box(ax, 0, 1.6, count * 3 - 0.4, "host", f"host\n{machine.host}")
+    if ax is None:  # each box as wide as its text needs
+        ax = plt.subplots(figsize=(max(9, 2.6 * count), 3.8))[1]
+    _box(ax, 0, 2.0, count * 3 - 0.4, "host", f"host\n{machine.host}")
     for i, name in enumerate(machine.gpus):
-        below = _behind(machine, i)
-        _box(ax, i * 3, 0, 2.6, f"GPU {i}", f"GPU {i}\n{name} · {below}")
+        text = f"GPU {i}\n{name}\n{_behind(machine, i)}"
+        _box(ax, i * 3, 0, 2.6, f"GPU {i}", text)
         ax.annotate(
             "",
-            xy=(i * 3 + 1.3, 1.1),
-            xytext=(i * 3 + 1.3, 1.6),
+            xy=(i * 3 + 1.3, HEIGHT),
+            xytext=(i * 3 + 1.3, 2.0),
             arrowprops={"arrowstyle": "<->", "color": "#333333", "lw": 1.5},
         )
     ax.set_xlim(-0.2, count * 3 - 0.2)
-    ax.set_ylim(-0.15, 2.85)
+    ax.set_ylim(-0.15, 2.0 + HEIGHT + 0.15)
     ax.set_axis_off()
     ax.set_title(title)
     return ax
@@ -54,14 +56,14 @@ def _box(ax, x, y, width, role, text) -> None:
         FancyBboxPatch(
             (x, y),
             width,
-            1.1,
+            HEIGHT,
             boxstyle="round,pad=0,rounding_size=0.12",
             **device_look(role),
         )
     )
     ax.text(
         x + width / 2,
-        y + 0.55,
+        y + HEIGHT / 2,
         text,
         ha="center",
         va="center",

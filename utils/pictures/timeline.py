@@ -23,11 +23,14 @@ def timeline(trace: Trace, *, title: str, ops=None, ax=None):
 
     Introduced in lesson 00.
     """
+    if isinstance(ops, str):  # "MatMul" contains "Mul", {"MatMul"} does not
+        ops = {ops}
     rows = [row for row in trace.intervals if ops is None or row.op in ops]
     if not rows:
         known = sorted({row.op for row in trace.intervals})
+        wanted = "" if ops is None else f" of type {', '.join(sorted(ops))}"
         raise ValueError(
-            f"no operation of type {sorted(ops or ())} in this run; it has: "
+            f"no operation{wanted} ran; these types did: "
             f"{', '.join(known) or 'none'}"
         )
     lanes = sorted({role(row.device) for row in rows}, key=lane_order)
