@@ -244,6 +244,27 @@ def test_lanes_have_no_two_boxes_in_one_place(towers):
     assert len(set(places)) == len(places)
 
 
+def test_long_names_have_room_between_the_columns():
+    """A label of a transfer must not fall onto a box."""
+    long = "scope/of/a/scope/RandomStandardNormal"
+    nodes = [
+        _node("a", HOST),
+        _node(long, GPU0, ["a"], op="RandomStandardNormal"),
+        _node("c", GPU1, [long]),
+    ]
+    moved = [Transfer("a", HOST, GPU0, 4, False), Transfer(long, GPU0, GPU1, 4, False)]
+    ax = lanes(_trace(nodes, moved), title="")
+    ax.figure.canvas.draw()
+    draw = ax.figure.canvas.get_renderer()
+    spans = sorted(
+        (box.get_window_extent(draw).x0, box.get_window_extent(draw).x1)
+        for box in (text.get_bbox_patch() for text in ax.texts if "\n" in text.get_text())
+    )
+    gaps = [right[0] - left[1] for left, right in zip(spans[:-1], spans[1:], strict=True)]
+    assert min(gaps) > 40, "pixels at 100 per inch"
+    assert any(word.endswith("…" + long[-21:]) for word in _words(ax))
+
+
 def test_what_waits_stands_to_the_right():
     nodes = [
         _node("c", HOST, ["a"], ["b"]),

@@ -7,7 +7,9 @@ from utils.pictures.timeline import lane_order
 from utils.style import device_look
 from utils.trace import Node, Trace
 
-WIDTH, ROW = 2.2, 1.0  # inches for a column of nodes, for a row in a lane
+ROW = 1.0  # inches for a row in a lane
+LETTER, GAP = 0.1, 1.2  # inches for a letter, for the arrows between columns
+LONGEST = 22  # letters of a name before its beginning is cut off
 CROSSING = "#B03A00"
 
 
@@ -47,7 +49,10 @@ def lanes(trace: Trace, *, title: str, hide=(), ax=None):
     devices = sorted({role(n.device) for n in nodes}, key=lane_order)
     rows, heights = _rows(nodes, columns, devices)
     if ax is None:
-        ax = _axes(max(columns.values()) + 1, sum(heights.values()))
+        longest = max(len(line) for n in nodes for line in _words(n))
+        ax = _axes(
+            max(columns.values()) + 1, sum(heights.values()), longest
+        )
     top = {}
     y = 0.0
     for device in devices:
@@ -193,7 +198,7 @@ def _draw_nodes(ax, nodes, where) -> dict:
         look = device_look(role(node.device))
         text = ax.text(
             *where[node.name],
-            f"{node.op}\n{node.name.removesuffix(' (result)')}",
+            "\n".join(_words(node)),
             fontsize=12,
             ha="center",
             va="center",
@@ -255,8 +260,17 @@ def _label(ax, start, end, text) -> None:
     )
 
 
-def _axes(columns: int, rows: float):
+def _words(node: Node) -> tuple[str, str]:
+    """Return the two lines in a node's box: its type and its name."""
+    name = node.name.removesuffix(" (result)")
+    if len(name) > LONGEST:
+        name = "…" + name[1 - LONGEST :]
+    return node.op, name
+
+
+def _axes(columns: int, rows: float, longest: int):
     import matplotlib.pyplot as plt
 
-    size = (1.2 + WIDTH * columns, 0.6 + ROW * rows)
+    column = max(2.2, LETTER * longest + GAP)
+    size = (1.2 + column * columns, 0.6 + ROW * rows)
     return plt.subplots(figsize=size)[1]
