@@ -124,6 +124,7 @@ write_lock() {
     [ "$(version_of "$PYTHON")" = 3.$OLDEST ] || stop "the lock file is made with the oldest Python" \
         "the course runs on: make lock PYTHON=python3.$OLDEST"
     check_python
+    exactly=$("$PYTHON" -c 'import platform; print(platform.python_version())')
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT
     trap 'exit 130' INT TERM
@@ -131,7 +132,8 @@ write_lock() {
     "$folder/venv/bin/python" -m pip install -r requirements.txt
     {
         say "# The exact versions that the stored outputs were made with: what requirements.txt resolves"
-        say "# to in an empty environment with Python 3.$OLDEST. Written by \`make lock\`; do not edit."
+        say "# to in an empty environment with Python $exactly. Written by \`make lock\`; do not edit."
+        say "# Make it with an early 3.$OLDEST: packages may ask for a later one, and Debian 12 has 3.11.2."
         "$folder/venv/bin/python" -m pip list --format=freeze --exclude pip --exclude-editable
     } >"$folder/lock"
     cp "$folder/lock" requirements.lock

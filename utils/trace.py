@@ -233,8 +233,8 @@ def _program_nodes(parts) -> tuple[Node, ...]:
             continue
         inputs, controls = [], []
         for edge in node.input:
-            source, signal = origin[_bare(edge)]
-            (controls if signal or edge[0] == "^" else inputs).append(source)
+            source, _ = origin[_bare(edge)]
+            (controls if edge[0] == "^" else inputs).append(source)
         op = _OUTSIDE.get(node.op, node.op)
         nodes.append(
             Node(name, op, node.device, tuple(inputs), tuple(controls))

@@ -93,10 +93,19 @@ def check_03_dynamic_placement(function) -> None:
     """
     import tensorflow as tf
 
+    def answered(operation):
+        device = function(operation)
+        if device is None:
+            not_yet(
+                f"it returns nothing for an operation of type "
+                f"{operation.type}: every operation needs a device."
+            )
+        return device
+
     v1 = tf.compat.v1
     for shape in ((4, 3), (2, 2)):
         graph = tf.Graph()
-        with graph.as_default(), v1.device(function):
+        with graph.as_default(), v1.device(answered):
             weights = v1.get_variable("w", initializer=np.ones((shape[1], 1)))
             x = tf.constant(np.ones(shape), name="x")
             product = tf.matmul(x, weights, name="product")
@@ -114,10 +123,7 @@ def check_03_dynamic_placement(function) -> None:
                 "its Python name: print operation.type for tf.matmul."
             )
         if where["exp"] != "GPU 0":
-            not_yet(
-                f"the rest went to {where['exp']}. A function that returns "
-                "nothing leaves an operation without a pin."
-            )
+            not_yet(f"the rest went to {where['exp']}, not to GPU 0.")
 
 
 @check(

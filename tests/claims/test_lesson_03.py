@@ -1,0 +1,281 @@
+"""Claims of the classic texts that lesson 03 tries."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.claims.ledger import claim
+from utils.devices import role
+from utils.placement import parse, placement_log
+from utils.session import session_config
+
+LOGS = Path(__file__).resolve().parents[2] / "data" / "logs"
+
+
+@pytest.fixture
+def tf(machine):
+    import tensorflow
+
+    return tensorflow
+
+
+def _logged(tf, graph, *steps):
+    """Run each step (a function that returns fetches) in one session."""
+    logs = []
+    with graph.as_default(), placement_log():
+        session = tf.compat.v1.Session(config=session_config(log_placement=True))
+    with graph.as_default(), session:
+        for step in steps:
+            fetches = step()
+            with placement_log() as log:
+                session.run(fetches)
+            logs.append(log)
+    return logs
+
+
+def _add_one(tf, graph, gpu):
+    with tf.device(gpu):
+        return tf.raw_ops.AssignAddVariableOp(
+            resource=graph.get_tensor_by_name("v:0"), value=1.0, name="add_one"
+        )
+
+
+@claim(
+    "C12",
+    "An operation that an earlier run has placed stays where it was.",
+    verdict="changed",
+    lesson="03",
+    section='5 · "What was placed stays": tried',
+    finding=(
+        "A variable that has run stays; a constant is placed anew when the "
+        "graph grows."
+    ),
+)
+def test_only_a_variable_stays_where_it_was(tf, machine):
+    gpu = machine.gpus[1]
+
+    graph = tf.Graph()
+
+    def constant():
+        return tf.constant([1.0, 2.0], name="c")
+
+    def consumer():
+        with tf.device(gpu):
+            return tf.negative(graph.get_tensor_by_name("c:0"))
+
+    before, after = _logged(tf, graph, constant, consumer)
+    assert role(before.device_of("c")) == "host"
+    assert role(after.device_of("c")) == "GPU 1", "the constant has moved"
+
+    graph = tf.Graph()
+
+    def variable():
+        return tf.compat.v1.get_variable("v", initializer=3.0).initializer
+
+    before, after = _logged(
+        tf, graph, variable, lambda: _add_one(tf, graph, gpu)
+    )
+    assert role(before.device_of("v")) == "host"
+    assert role(after.device_of("v")) == "host", "the variable has not"
+
+
+def test_without_an_earlier_run_the_variable_would_have_moved(tf, machine):
+    graph = tf.Graph()
+
+    def at_once():
+        first = tf.compat.v1.get_variable("v", initializer=3.0).initializer
+        _add_one(tf, graph, machine.gpus[1])
+        return first
+
+    (log,) = _logged(tf, graph, at_once)
+    assert role(log.device_of("v")) == "GPU 1"
+
+
+@claim(
+    "C13",
+    "An operation that is pinned goes where it is pinned.",
+    verdict="changed",
+    lesson="03",
+    section="2 · Pins, and what overrules them",
+    finding=(
+        "It does, unless it writes to or reads from a variable that is "
+        "elsewhere: the variable overrules its users' pins, silently."
+    ),
+)
+def test_a_variable_overrules_the_pins_of_its_users(tf, machine):
+    graph = tf.Graph()
+
+    def program():
+        with tf.device(machine.gpus[0]):
+            v = tf.compat.v1.get_variable("v", initializer=3.0)
+        _add_one(tf, graph, machine.gpus[1])
+        with tf.device(machine.gpus[1]):
+            pinned = tf.negative(tf.constant([1.0]), name="pinned")
+        return [v.initializer, pinned]
+
+    (log,) = _logged(tf, graph, program)
+    assert role(log.device_of("pinned")) == "GPU 1"
+    asked = graph.get_operation_by_name("add_one").device
+    assert role(asked) == "GPU 1"
+    assert role(log.device_of("add_one")) == "GPU 0"
+
+
+@claim(
+    "C14",
+    "What nobody pinned goes to GPU 0, or to the CPU without a GPU.",
+    verdict="changed",
+    lesson="03",
+    section="4 · The rest goes to the default device",
+    finding=(
+        "So goes what no other rule places: constants follow their "
+        "consumer, Shape, Size and Rank their input."
+    ),
+    hardware=True,
+)
+def test_the_default_device_is_the_last_rule(tf, machine):
+    graph = tf.Graph()
+
+    def program():
+        with tf.device(machine.gpus[0]):
+            x = tf.compat.v1.random_normal([4, 3], name="x")
+        shape = tf.raw_ops.Shape(input=x, name="shape")
+        rest = tf.negative(x, name="rest")
+        c = tf.constant([1.0], name="c")
+        with tf.device(machine.gpus[1]):
+            return [shape, rest, tf.negative(c, name="consumer")]
+
+    (log,) = _logged(tf, graph, program)
+    where = {n: role(log.device_of(n)) for n in ("shape", "rest", "c")}
+    assert where == {"shape": "GPU 0", "rest": "host", "c": "GPU 1"}
+
+    rows, _ = parse((LOGS / "one_gpu.txt").read_text())
+    assert {row.name for row in rows} == {"a", "b", "add"}
+    assert {row.device[-5:] for row in rows} == {"GPU:0"}
+
+
+@claim(
+    "C15",
+    "With four GPUs, everything still goes to GPU 0.",
+    verdict="true",
+    lesson="03",
+    section="4 · The rest goes to the default device",
+    finding="In the log of a machine with four GPUs three of them get nothing.",
+    hardware=True,
+)
+def test_four_gpus_and_one_at_work():
+    rows, other = parse((LOGS / "four_gpus.txt").read_text())
+    assert {f"device:GPU:{n}" for n in range(4)} <= {
+        line.split(" -> ")[0].split("/")[-1] for line in other.splitlines()
+    }, "the log shows four GPUs"
+    assert {row.name for row in rows} == {"a", "b", "add"}
+    assert {row.device[-5:] for row in rows} == {"GPU:0"}
+
+
+@claim(
+    "C16",
+    "log_device_placement prints the device of every operation.",
+    verdict="true",
+    lesson="03",
+    section="1 · Read the log",
+    finding=(
+        "One row per operation, nothing for a second identical run; the text "
+        "goes past Python, so a notebook needs help to show it."
+    ),
+)
+def test_every_operation_is_logged_once(tf, capsys):
+    graph = tf.Graph()
+    with graph.as_default():
+        a = tf.constant([1.0, 2.0, 3.0], name="a")
+        total = tf.add(a, tf.constant([1.0, 2.0, 3.0], name="b"), name="add")
+    first, second = _logged(tf, graph, lambda: total, lambda: total)
+    rows = [(row.name, role(row.device)) for row in first.rows]
+    assert sorted(rows) == [("a", "host"), ("add", "host"), ("b", "host")]
+    assert second.rows == []
+    assert "add" not in capsys.readouterr().out, "Python never saw it"
+
+
+def _under(tf, function):
+    graph = tf.Graph()
+
+    def program():
+        with tf.compat.v1.device(function):
+            a = tf.compat.v1.get_variable("a", initializer=3.0)
+            tf.multiply(a, tf.constant(4.0, name="b"), name="c")
+        return a.initializer
+
+    (log,) = _logged(tf, graph, program)
+    return {name: role(log.device_of(name)) for name in "abc"}
+
+
+@claim(
+    "C17",
+    "A placement function can choose the device of each operation.",
+    verdict="changed",
+    lesson="03",
+    section="6 · Place by a rule of your own",
+    finding="tf.device refuses functions; tf.compat.v1.device takes them.",
+)
+def test_only_the_old_scope_takes_functions(tf, machine):
+    def function(operation):
+        is_variable = operation.type == "VarHandleOp"
+        return machine.host if is_variable else machine.gpus[0]
+
+    with (
+        pytest.raises(RuntimeError, match="does not support functions"),
+        tf.device(function),
+    ):
+        pass
+    assert _under(tf, function) == {"a": "host", "b": "GPU 0", "c": "GPU 0"}
+
+
+@claim(
+    "C18",
+    'Such a function may test operation.type == "Variable".',
+    verdict="false today",
+    lesson="03",
+    section="6 · Place by a rule of your own",
+    finding=(
+        "No operation has this type: a variable's is VarHandleOp. The "
+        "function runs, matches nothing, and nobody is told."
+    ),
+)
+def test_the_books_function_matches_nothing(tf, machine):
+    seen = []
+
+    def function(operation):
+        seen.append(operation.type)
+        is_variable = operation.type == "Variable"
+        return machine.host if is_variable else machine.gpus[0]
+
+    assert set(_under(tf, function).values()) == {"GPU 0"}
+    assert "Variable" not in seen
+    assert "VarHandleOp" in seen
+
+
+@claim(
+    "C19",
+    "Placing operations round robin over the GPUs takes a few lines.",
+    verdict="true",
+    lesson="03",
+    section="6 · Place by a rule of your own",
+    finding=(
+        "A function with a counter does it; neighbours land on different "
+        "GPUs, so every step crosses."
+    ),
+)
+def test_round_robin(tf, machine):
+    count = iter(range(100))
+    gpus = machine.gpus[:2]
+    graph = tf.Graph()
+
+    def program():
+        with tf.compat.v1.device(lambda op: gpus[next(count) % 2]):
+            x = tf.compat.v1.random_uniform([2, 2], name="x")
+            first = tf.matmul(x, x, name="first")
+            second = tf.nn.softmax(first, name="second")
+            return tf.matmul(second, second, name="third")
+
+    (log,) = _logged(tf, graph, program)
+    where = [role(log.device_of(n)) for n in ("first", "second", "third")]
+    assert where[0] == where[2] != where[1]
+    assert {where[0], where[1]} == {"GPU 0", "GPU 1"}
