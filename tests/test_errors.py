@@ -26,6 +26,19 @@ def _no_such_device(tf):
         session.run(output)
 
 
+def _clashing_pins(tf):
+    v1 = tf.compat.v1
+    graph = tf.Graph()
+    with graph.as_default():
+        with tf.device("/CPU:1"):
+            one = tf.negative([1.0], name="one")
+        with v1.colocate_with(one.op):
+            other = tf.negative([2.0], name="other")
+        other.op._set_device("/device:CPU:2")  # Python would have dropped it
+    with v1.Session(graph=graph, config=session_config()) as session:
+        session.run(other)
+
+
 def _eager_shapes(tf):
     tf.constant([[1.0, 2.0]]) @ tf.constant([[1.0, 2.0]])
 
@@ -35,6 +48,7 @@ def _eager_shapes(tf):
     [
         (_uninitialised, "Could not find variable b."),
         (_no_such_device, "Cannot assign a device for operation"),
+        (_clashing_pins, "Cannot colocate nodes o"),
         (_eager_shapes, "Matrix size-incompatible"),
     ],
 )
@@ -53,3 +67,4 @@ def test_reason_is_one_clean_line(machine, run, part):
 def test_reason_of_errors_without_a_text():
     assert reason(ValueError()) == "ValueError"
     assert reason(ValueError("one\ntwo")) == "one"
+    assert reason(ValueError("shape [[1, 2]] is wrong")) == "shape [[1, 2]] is wrong"

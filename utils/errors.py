@@ -28,8 +28,9 @@ def reason(error: Exception) -> str:
         line = next((x for x in lines[1:] if not _where(x)), lines[0])
     else:
         line = lines[0] if lines else type(error).__name__
+    line = re.sub(r" ?\[\[\{\{node .*?\}\}\]\]", "", line)
+    line = re.sub(r"\{\{colocation_node (\S+?)\}\}", r"\1", line)
     line = re.sub(r"\{\{(?:function_)?node [^}]*\}\}", "", line)
-    line = re.sub(r" ?\[\[.*?\]\]", "", line)
     line = re.sub(r" Debug info:.*", "", line)
     return " ".join(line.split())
 
