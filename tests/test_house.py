@@ -249,6 +249,13 @@ def test_the_lock_file_has_an_exact_version_in_every_range():
     assert not {"torch", "jupytext", "many-devices"} & set(lock)
 
 
+def test_the_lock_file_is_made_with_an_early_python():
+    """On a later patch release pip picks versions that Debian 12's Python 3.11.2 cannot have."""
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    made_with = re.search(r"with Python (\d+\.\d+\.\d+)\.", lock)[1]
+    assert Version("3.11") <= Version(made_with) <= Version("3.11.2")
+
+
 def test_the_versions_of_python_agree_everywhere():
     script = (ROOT / "tools/setup_env.sh").read_text(encoding="utf-8")
     oldest, newest = (int(re.search(rf"(?m)^{n}=(\d+)", script)[1]) for n in ("OLDEST", "NEWEST"))

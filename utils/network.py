@@ -24,7 +24,7 @@ def initial_weights(seed: int = 42, dtype: str = "float32") -> list[np.ndarray]:
     Returns:
         Arrays of shapes (784, 128), (128,), (128, 10), (10,).
 
-    Introduced in lesson 05.
+    Introduced in lesson 02.
     """
     random = np.random.RandomState(seed)  # its stream is frozen by NumPy
     weights = []
@@ -46,7 +46,7 @@ def logits(weights: list, x):
     Returns:
         Tensor (n, 10).
 
-    Introduced in lesson 05.
+    Introduced in lesson 02.
     """
     import tensorflow as tf
 
@@ -63,7 +63,7 @@ def mean_loss(weights: list, x, y):
         x: images, (n, 784).
         y: digits, (n,), whole numbers 0 to 9.
 
-    Introduced in lesson 05.
+    Introduced in lesson 02.
     """
     import tensorflow as tf
 

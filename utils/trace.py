@@ -66,6 +66,18 @@ class Transfer:
 
 
 @dataclass(frozen=True)
+class Allocation:
+    """Memory that an operation took (``bytes`` > 0) or gave back (< 0).
+
+    ``time`` is in seconds from the first one in the run.
+    """
+
+    device: str
+    time: float
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Trace:
     """What one traced run did.
 
@@ -78,6 +90,9 @@ class Trace:
         control_transfers: signals without data that did.
         allocated: bytes that the operations of the step allocated, per
             device (their sum, not the peak).
+        allocations: each of them, and when it was given back, in order.
+            Without variables, feeds, constants and received values; what
+            outlives the run, such as a fetched value, is not given back.
 
     Introduced in lesson 00; its parts in lesson 05.
     """
@@ -88,6 +103,7 @@ class Trace:
     transfers: tuple[Transfer, ...]
     control_transfers: tuple[Transfer, ...]
     allocated: dict[str, int]
+    allocations: tuple[Allocation, ...] = ()
 
     @property
     def bytes_moved(self) -> int:
@@ -163,6 +179,24 @@ def _read(tf, value, record) -> Trace:
         transfers=tuple(t for t in moved if not t.control),
         control_transfers=tuple(t for t in moved if t.control),
         allocated=dict(allocated),
+        allocations=_allocations(ran),
+    )
+
+
+def _allocations(ran) -> tuple[Allocation, ...]:
+    records = [
+        (record.alloc_micros, device, record.alloc_bytes)
+        for device, node in ran
+        for memory in node.memory
+        for record in memory.allocation_records
+    ]
+    # Taking comes before giving back in a node's records; within one
+    # microsecond only a stable sort keeps it so.
+    records.sort(key=lambda record: record[0])
+    zero = records[0][0] if records else 0
+    return tuple(
+        Allocation(device, (time - zero) / 1e6, size)
+        for time, device, size in records
     )
 
 

@@ -1,0 +1,169 @@
+"""Cards and the programs that share their memory; what a step held over time."""
+
+import textwrap
+
+from utils.devices import role
+from utils.memory import Fit
+from utils.pictures.timeline import lane_order
+from utils.step_memory import memory_over_time
+from utils.style import GPU_LOOKS, LINES, MARKERS, device_look
+from utils.trace import Trace
+
+EDGE = "#333333"
+FAILED = "#B03A00"
+# Not the colours of GPU 0, 1 …: here a colour is a program.
+PROGRAM_COLOURS = ("#0072B2", "#F0E442", "#D55E00", "#999999")
+NOTE = (
+    "MODEL of TensorFlow's GPU memory, nothing measured.\n"
+    "Strong colour: CUDA context and tensors. Pale: reserved, not in use."
+)
+# Width of a card, the space to the next, the width of a program that failed.
+BAR, GAP, ASIDE = 1.0, 0.45, 2.1
+MIDDLE = {"ha": "center", "va": "center", "fontsize": 12, "zorder": 4}
+BOXED = MIDDLE | {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 2}}
+
+
+def cards_diagram(fit: Fit, *, title: str, step: int | None = None, ax=None):
+    """Draw each card as a column, filled with what the programs hold there.
+
+    A block is a program's memory on that card, its CUDA context included; the
+    strong part at its bottom is what it uses. A program that has failed stands
+    at the right, outside the cards, as high as what it needs, with the reason.
+
+    Args:
+        fit: what ``do_they_fit`` returned.
+        title: the finding, in words.
+        step: the time step to draw; None draws the last.
+        ax: axes to draw on; None makes a figure of the right size.
+
+    Returns:
+        The matplotlib ``Axes``. The memory axis is in GB (2**30 bytes).
+
+    Raises:
+        ValueError: there is no such time step, or no card.
+
+    Introduced in lesson 02.
+    """
+    if not fit.cards:
+        raise ValueError("there is no card to draw: give do_they_fit one or more.")
+    steps = max((len(held) for held in fit.pools.values()), default=0)
+    step = steps - 1 if step is None else step
+    if steps and not 0 <= step < steps:
+        raise ValueError(f"step={step}: this model has the steps 0 to {steps - 1}.")
+    failed = [f for f in fit.failures if f.step <= step]
+    if ax is None:
+        ax = _axes(len(fit.cards) * (BAR + GAP) + len(failed) * ASIDE)
+    for column, card in enumerate(fit.cards):
+        _draw_card(ax, fit, column, card, step, steps)
+    highest = max(card.memory_mb for card in fit.cards) / 1024
+    right = len(fit.cards) * (BAR + GAP)
+    for failure in failed:
+        _draw_failed(ax, fit, failure, right, highest / 2)
+        right += ASIDE
+    ax.set_xlim(-GAP, right)
+    needs = [(f.needs_mb + fit.context_mb) / 1024 for f in failed]
+    ax.set_ylim(0, max([highest, *needs]) * 1.04)
+    middles = [column * (BAR + GAP) + BAR / 2 for column in range(len(fit.cards))]
+    labels = [f"card {card.index}\n{card.name}" for card in fit.cards]
+    ax.set_xticks(middles, labels)
+    ax.tick_params(axis="x", length=0)
+    ax.set_ylabel("memory (GB)")
+    ax.set_title(title)
+    ax.text(0, -0.2, NOTE, transform=ax.transAxes, fontsize=12, va="top")
+    return ax
+
+
+def held_over_time(trace: Trace, *, title: str, ax=None):
+    """Draw what the operations of a traced step held on each device, over time.
+
+    The marker is the peak. Measured: it differs from run to run.
+
+    Args:
+        trace: a traced run.
+        title: the finding, in words.
+        ax: axes to draw on; None makes a figure.
+
+    Returns:
+        The matplotlib ``Axes``: milliseconds against MB (2**20 bytes).
+
+    Raises:
+        ValueError: no operation of the run took memory.
+
+    Introduced in lesson 02.
+    """
+    import matplotlib.pyplot as plt
+
+    curves = memory_over_time(trace)
+    if not curves:
+        raise ValueError("no operation of this run took memory: there is nothing to draw.")
+    if ax is None:
+        ax = plt.subplots()[1]
+    for i, device in enumerate(sorted(curves, key=lambda name: lane_order(role(name)))):
+        seconds, held = curves[device]
+        colour = device_look(role(device))["facecolor"]
+        ax.step(
+            seconds * 1e3,
+            held / 2**20,
+            where="post",
+            color=colour,
+            linestyle=LINES[i % len(LINES)],
+            marker=MARKERS[i % len(MARKERS)],
+            markevery=[int(held.argmax())],
+            markersize=10,
+            markeredgecolor=EDGE,
+            label=f"{role(device)}: peak {held.max() / 2**20:.2f} MB",
+        )
+    ax.set_xlabel("time since the first allocation (ms)")
+    ax.set_ylabel("held by operations (MB)")
+    ax.set_ylim(bottom=0)
+    ax.set_title(title)
+    ax.legend()
+    return ax
+
+
+def _look(fit: Fit, program: str) -> dict:
+    number = [p.name for p in fit.programs].index(program)
+    hatch = GPU_LOOKS[number % len(GPU_LOOKS)][1]
+    colour = PROGRAM_COLOURS[number % len(PROGRAM_COLOURS)]
+    return {"facecolor": colour, "hatch": hatch, "edgecolor": EDGE}
+
+
+def _draw_card(ax, fit: Fit, column: int, card, step: int, steps: int) -> None:
+    left, bottom = column * (BAR + GAP), 0.0
+    for program in fit.programs:
+        held = fit.pools.get((program.name, card.index), (None,) * steps)[step]
+        if held is None:
+            continue
+        height = (held + fit.context_mb) / 1024
+        look = _look(fit, program.name)
+        ax.bar(left, height, BAR, bottom, align="edge", alpha=0.35, **look)
+        first = next(c for (name, c) in fit.pools if name == program.name)
+        needs = program.needs(step, steps) if first == card.index else 0
+        ax.bar(left, (needs + fit.context_mb) / 1024, BAR, bottom, align="edge", **look)
+        text = f"{program.name}: {height:.1f} GB"
+        ax.text(left + BAR / 2, bottom + height / 2, text, **BOXED)
+        bottom += height
+    whole = card.memory_mb / 1024
+    ax.bar(left, whole, BAR, align="edge", fill=False, edgecolor=EDGE, linewidth=2)
+    if whole - bottom > 0.06 * whole:
+        text = f"free: {whole - bottom:.1f} GB"
+        ax.text(left + BAR / 2, (bottom + whole) / 2, text, **MIDDLE)
+
+
+def _draw_failed(ax, fit: Fit, failure, left: float, middle: float) -> None:
+    what = "fails" if failure.ends else "gets less than it asked for"
+    # No line breaks inside "card 0" and "275 MB".
+    message = failure.message.replace("card ", "card\xa0").replace(" MB", "\xa0MB")
+    lines = [f"{failure.program} {what}:", *textwrap.wrap(message, 26)]
+    if failure.ends:  # else it stands in its card
+        height = (failure.needs_mb + fit.context_mb) / 1024
+        look = _look(fit, failure.program) | {"edgecolor": FAILED}
+        ax.bar(left, height, 0.3, align="edge", linestyle="--", linewidth=2, **look)
+    ax.text(left + 0.38, middle, "\n".join(lines), va="center", color=FAILED, fontsize=12)
+
+
+def _axes(wide: float):
+    import matplotlib.pyplot as plt
+
+    size = (max(1.4 + 1.6 * wide, 6.5), 4.4)
+    return plt.subplots(figsize=size, layout="constrained")[1]
