@@ -215,6 +215,7 @@ def test_native_text_is_passed_on(capfd, machine):
 MAPPING = (
     "Device mapping: no known devices.\n",
     "Device mapping:\n/job:localhost/replica:0/task:0/device:GPU:0 -> device: 0, name: T4\n",
+    "Device mapping:\n/job:localhost/replica:0/task:0/device:XLA_CPU:0 -> device: XLA_CPU\n\n",
     "I0000 00:00:1 2 direct_session.cc:382] Device mapping: no known devices.\n",
 )
 

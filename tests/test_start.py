@@ -18,9 +18,10 @@ REPORT = """
         return {
             "tensorflow": "tensorflow" in sys.modules,
             "machine": str(devices._machine),
-            "begun": start._begun,
+            "begun": start._begun and list(start._begun.values()),
             "log level": os.environ.get("TF_CPP_MIN_LOG_LEVEL"),
             "onednn": os.environ.get("TF_ENABLE_ONEDNN_OPTS"),
+            "xla": os.environ.get("TF_XLA_FLAGS"),
         }
 """
 NOTHING = {
@@ -29,6 +30,7 @@ NOTHING = {
     "begun": None,
     "log level": None,
     "onednn": None,
+    "xla": None,
 }
 
 
@@ -52,7 +54,7 @@ def test_bad_arguments_then_good_ones(fresh):
         attempt(begin, **given) for given in (
             {"gpus": 0}, {"gpus": -1}, {"gpus": 2.5}, {"gpus": "2"}, {"gpus": True}, {"gpus": 65},
             {"seed": -1}, {"seed": 2**32}, {"seed": 1.0}, {"seed": True}, {"seed": "1"},
-            {"names": 1}, {"names": None}, {"names": "yes"},
+            {"names": 1}, {"names": None}, {"names": "yes"}, {"xla": 1},
         )
     ]
     after_bad = set_up()
@@ -67,6 +69,7 @@ def test_bad_arguments_then_good_ones(fresh):
     other = (np.random.rand(), tf.random.uniform([]).numpy(), __import__("random").random())
     late = [
         attempt(begin, gpus=3), attempt(begin, gpus=2, names=True), attempt(begin, gpus=0),
+        attempt(begin, gpus=2, xla=True),
         attempt(devices.virtual_gpus, 3), attempt(session_config, gpus=3),
     ]
     print(json.dumps({
@@ -99,6 +102,7 @@ def test_bad_arguments_then_good_ones(fresh):
         ["TypeError", "names=1: give True or False."],
         ["TypeError", "names=None: give True or False."],
         ["TypeError", "names='yes': give True or False."],
+        ["TypeError", "xla=1: give True or False."],
     ]
     assert said["after bad"] == NOTHING
     assert said["font"] == 10  # the look is set by begin, not by importing it
@@ -110,19 +114,23 @@ def test_bad_arguments_then_good_ones(fresh):
     assert said["same numbers"]
     assert said["other numbers"]
     kinds = [kind for kind, _ in said["late"]]
-    assert kinds == ["RuntimeError", "RuntimeError", "ValueError", "RuntimeError", "ValueError"]
-    others, names, _, virtual, session = (text for _, text in said["late"])
-    assert "begin(gpus=3, names=False) after begin(gpus=2, names=False)" in others
+    refused = "RuntimeError"
+    assert kinds == [refused, refused, "ValueError", refused, refused, "ValueError"]
+    others, names, _, xla, virtual, session = (text for _, text in said["late"])
+    first = "after begin(gpus=2, names=False, xla=False)"
+    assert f"begin(gpus=3, names=False, xla=False) {first}" in others
     assert "Restart the kernel" in others
-    assert "begin(gpus=2, names=True) after begin(gpus=2, names=False)" in names
+    assert f"begin(gpus=2, names=True, xla=False) {first}" in names
+    assert f"begin(gpus=2, names=False, xla=True) {first}" in xla
     assert "3 GPUs asked for, but this process already runs with 2" in virtual
     assert "gpus=3, but this machine was set up with 2" in session
     assert said["good"] == {  # and the late attempts changed nothing
         "tensorflow": True,
         "machine": "host and 2 GPUs (virtual: parts of the CPU stand for them)",
-        "begun": [2, False],
+        "begun": [2, False, False],
         "log level": "3",
         "onednn": None,
+        "xla": None,
     }
 
 
@@ -136,7 +144,7 @@ def test_after_tensorflow(fresh):
     from utils.session import session_config
     from utils.start import begin
 
-    early = [attempt(begin), attempt(begin, gpus=1, names=True), attempt(session_config)]
+    early = [attempt(begin), attempt(begin, gpus=1, names=True, xla=True), attempt(session_config)]
     between = set_up()
     cpu = tf.config.list_physical_devices("CPU")[0]
     parts = tf.config.get_logical_device_configuration(cpu)
@@ -189,7 +197,7 @@ def test_without_tensorflow_then_with_it(fresh, tmp_path):
     failures.append([attempt(begin, names=True), set_up()])
     del sys.meta_path[0]
     sys.path.insert(0, "broken")
-    failures.append([attempt(begin, names=True), set_up()])
+    failures.append([attempt(begin, names=True, xla=True), set_up()])
     sys.path.remove("broken")
     sys.path_importer_cache.clear()
     same = [sys.stdout, sys.stderr] == streams
@@ -212,9 +220,42 @@ def test_without_tensorflow_then_with_it(fresh, tmp_path):
         "ERROR:tensorflow:logged after begin",
     ]
     assert said["same"]
-    assert said["then"]["begun"] == [1, False]
+    assert said["then"]["begun"] == [1, False, False]
     assert said["then"]["onednn"] is None
 
 
 def test_names_switches_onednn_off(machine):
     assert os.environ["TF_ENABLE_ONEDNN_OPTS"] == "0"  # the machine began with names=True
+
+
+def test_xla_adds_a_second_type_of_device_and_changes_nothing_else(fresh):
+    said = _said(
+        fresh(
+            """
+    import json, os
+    from utils.start import begin
+
+    machine = begin(gpus=1, names=True, xla=True)
+    import tensorflow as tf
+    from utils.devices import role
+
+    again = begin(gpus=1, names=True, xla=True)
+    unpinned = tf.constant(1.0) + 1.0
+    with tf.device("/device:XLA_CPU:0"):
+        there = tf.constant(1.0) + 1.0
+    print(json.dumps({
+        "flags": os.environ["TF_XLA_FLAGS"], "same": again is machine,
+        "devices": [d.name for d in tf.config.list_logical_devices()],
+        "machine": [machine.host, machine.gpus, machine.kind],
+        "roles": [role(unpinned.device), role(there.device)],
+    }))
+    """,
+            TF_XLA_FLAGS="--tf_xla_clustering_debug=false",
+        )
+    )
+    # What the learner had set stays.
+    assert said["flags"] == "--tf_xla_clustering_debug=false --tf_xla_enable_xla_devices"
+    assert said["devices"] == ["/device:CPU:0", "/device:CPU:1", "/device:XLA_CPU:0"]
+    assert said["machine"] == ["/CPU:0", ["/CPU:1"], "virtual"]
+    assert said["roles"] == ["host", "XLA_CPU 0"]
+    assert said["same"]

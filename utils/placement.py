@@ -22,7 +22,8 @@ _EAGER = re.compile(
 )
 # A session with the log on first says which card is which GPU.
 _MAPPING = re.compile(
-    r"^(?:.*\] )?Device mapping:.*\n|^/job:\S+ -> device: .*\n", re.MULTILINE
+    r"^(?:.*\] )?Device mapping:.*\n|^/job:\S+ -> device: .*\n\n?",
+    re.MULTILINE,
 )
 _AGAIN = re.compile(r".*placer\.cc:\d+\] ")
 

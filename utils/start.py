@@ -16,14 +16,17 @@ from utils.capture import captured, write_back
 from utils.devices import Machine
 
 LARGEST_SEED = 2**32 - 1
-_begun: tuple[int, bool] | None = None  # (gpus, names) of the first begin
+XLA_DEVICES = "--tf_xla_enable_xla_devices"
+_begun: dict[str, int | bool] | None = None  # what the first begin was given
 
 
-def begin(gpus: int = 2, seed: int = 42, names: bool = False) -> Machine:
+def begin(
+    gpus: int = 2, seed: int = 42, names: bool = False, xla: bool = False
+) -> Machine:
     """Start a lesson: the same devices, numbers and look on every machine.
 
     Call it before TensorFlow is imported. A second call with the same
-    ``gpus`` and ``names`` changes no device and sows the seed again.
+    ``gpus``, ``names`` and ``xla`` changes no device and sows the seed again.
 
     Args:
         gpus: how many GPUs the notebook uses, virtual where there are none.
@@ -31,6 +34,8 @@ def begin(gpus: int = 2, seed: int = 42, names: bool = False) -> Machine:
         names: True where the names of operations are the lesson: switches
             oneDNN off, which renames some (``MatMul`` to ``_MklMatMul``)
             and makes convolutions faster.
+        xla: True adds ``/device:XLA_CPU:0``, a second type of device on
+            any machine, which lacks some kernels (lesson 04).
 
     Returns:
         The machine: ``machine.host`` and ``machine.gpus`` are device names.
@@ -45,24 +50,30 @@ def begin(gpus: int = 2, seed: int = 42, names: bool = False) -> Machine:
     global _begun
     gpus = devices.check_count(gpus, "gpus")
     seed = devices.check_count(seed, "seed", 0, LARGEST_SEED)
-    if not isinstance(names, bool):
-        raise TypeError(f"names={names!r}: give True or False.")
+    for name, value in {"names": names, "xla": xla}.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"{name}={value!r}: give True or False.")
+    asked = {"gpus": gpus, "names": names, "xla": xla}
     if _begun is None:
         _check_first()
-        with _environment(names), _quiet():
+        with _environment(names, xla), _quiet():
             machine = devices.virtual_gpus(gpus)
-        _begun = (gpus, names)
-    elif _begun != (gpus, names):
+        _begun = asked
+    elif _begun != asked:
         raise RuntimeError(
-            f"begin(gpus={gpus}, names={names}) after begin(gpus={_begun[0]}, "
-            f"names={_begun[1]}): devices and operation names are fixed once "
-            "per process. Restart the kernel, then run the setup cell."
+            f"{_call(asked)} after {_call(_begun)}: devices and operation "
+            "names are fixed once per process. Restart the kernel, then run "
+            "the setup cell."
         )
     else:
         machine = devices.virtual_gpus(gpus)
     _sow(seed)
     style.apply()
     return machine
+
+
+def _call(given: dict[str, int | bool]) -> str:
+    return f"begin({', '.join(f'{k}={v}' for k, v in given.items())})"
 
 
 def _check_first() -> None:
@@ -75,16 +86,23 @@ def _check_first() -> None:
 
 
 @contextmanager
-def _environment(names: bool) -> Iterator[None]:
+def _environment(names: bool, xla: bool) -> Iterator[None]:
     """Set what TensorFlow reads at import; if that fails, put it back."""
     before = {
         name: os.environ.get(name)
-        for name in ("TF_CPP_MIN_LOG_LEVEL", "TF_ENABLE_ONEDNN_OPTS")
+        for name in (
+            "TF_CPP_MIN_LOG_LEVEL",
+            "TF_ENABLE_ONEDNN_OPTS",
+            "TF_XLA_FLAGS",
+        )
     }
     # Level 3 keeps C++ warnings off the page; errors reach us as exceptions.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if names:
         os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
+    if xla:
+        flags = os.environ.get("TF_XLA_FLAGS", "").split()
+        os.environ["TF_XLA_FLAGS"] = " ".join([*flags, XLA_DEVICES])
     try:
         yield
     except BaseException:
