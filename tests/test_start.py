@@ -1,7 +1,8 @@
 """The first line of a lesson, in fresh processes: good, bad, too early, too late, broken."""
 
 import json
-import os
+
+from utils.trace import trace
 
 REPORT = """
     import json, os, sys
@@ -224,8 +225,14 @@ def test_without_tensorflow_then_with_it(fresh, tmp_path):
     assert said["then"]["onednn"] is None
 
 
-def test_names_switches_onednn_off(machine):
-    assert os.environ["TF_ENABLE_ONEDNN_OPTS"] == "0"  # the machine began with names=True
+def test_names_keeps_the_names_of_operations(machine):
+    """With oneDNN on, a product runs as _MklMatMul; the machine began with names=True."""
+    import tensorflow as tf
+
+    with tf.Graph().as_default() as graph:
+        x = tf.random.normal([64, 64])
+        product = tf.matmul(x, x)
+    assert "MatMul" in {row.op for row in trace(graph, product).intervals}
 
 
 def test_xla_adds_a_second_type_of_device_and_changes_nothing_else(fresh):
