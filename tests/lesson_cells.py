@@ -1,0 +1,38 @@
+"""Take definitions out of a lesson's cells, so that a test holds what learners read."""
+
+import json
+from pathlib import Path
+
+NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
+
+
+def run_cells(notebook: str, *ids: str, **names: object) -> dict[str, object]:
+    """Execute cells of a notebook, by their ids, in one namespace and return it.
+
+    `names` are what the cells expect to be there, such as tf or gpus.
+    """
+    content = json.loads((NOTEBOOKS / notebook).read_text(encoding="utf-8"))
+    sources = {cell["id"]: "".join(cell["source"]) for cell in content["cells"]}
+    space = dict(names)
+    for name in ids:
+        exec(compile(sources[name], f"{notebook}:{name}", "exec"), space)
+    return space
+
+
+def lesson_06(machine) -> dict[str, object]:
+    """Everything that lesson 06 defines to train with towers."""
+    import numpy as np
+    import tensorflow as tf
+
+    from utils.network import initial_weights, mean_loss
+    from utils.session import session_config
+
+    v1 = tf.compat.v1
+    return run_cells(
+        "06_in_graph_towers.ipynb",
+        "shared-weights", "towers", "average", "build", "train",
+        "tower-step", "on-the-host", "optimisers", "train-today", "average-one",
+        tf=tf, v1=v1, np=np, host=machine.host, gpus=machine.gpus,
+        sgd=v1.train.GradientDescentOptimizer, session_config=session_config,
+        initial_weights=initial_weights, mean_loss=mean_loss,
+    )  # fmt: skip

@@ -1,0 +1,223 @@
+"""Towers train the same weights as one device: the cells of lesson 06, held to 1e-12."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tests.lesson_cells import lesson_06
+from utils import mnist, network
+from utils.devices import role
+from utils.session import session_config
+from utils.trace import trace
+
+EQUAL = 1e-12  # float64: rounding is below 1e-15, the smallest bug above 1e-6
+OPTIMISERS = ("SGD", "momentum", "Adam")
+FORMS = {"train": "THEN", "train_today": "NOW"}
+
+
+@pytest.fixture(scope="module")
+def lesson(machine):
+    return lesson_06(machine)
+
+
+@pytest.fixture(scope="module")
+def stream():
+    """`stream(size)`: twenty batches in float64."""
+    data = mnist.load()
+    x = mnist.inputs(data.train_images[:2000], "float64")
+    return lambda size: list(mnist.batches(x, data.train_labels[:2000], size, steps=20))
+
+
+@pytest.fixture(scope="module")
+def trained(lesson, machine, stream):
+    """`trained(form, optimiser, towers)`: the weights after twenty batches of 64, once each."""
+    done = {}
+
+    def weights(form, name, towers):
+        key = form, name, towers
+        if key not in done:
+            optimizer = lesson[FORMS[form]][name]()
+            done[key] = lesson[form](machine.gpus[:towers], optimizer, stream(64))
+        return done[key]
+
+    return weights
+
+
+def apart(one, other):
+    return max(abs(a - b).max() for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_1_2_and_4_towers_train_the_same_weights(trained, form, name):
+    one = trained(form, name, 1)
+    assert {weight.dtype for weight in one} == {np.dtype("float64")}
+    assert apart(one, network.initial_weights(dtype="float64")) > 1e-3, "it has trained"
+    for towers in (2, 4):
+        assert apart(one, trained(form, name, towers)) < EQUAL, towers
+
+
+def test_one_tower_is_plain_gradient_descent(trained, stream):
+    """By hand, without towers, graph or optimiser."""
+    import tensorflow as tf
+
+    weights = [tf.Variable(w) for w in network.initial_weights(dtype="float64")]
+    for x, y in stream(64):
+        with tf.GradientTape() as tape:
+            loss = network.mean_loss(weights, x, y)
+        for weight, gradient in zip(weights, tape.gradient(loss, weights), strict=True):
+            weight.assign_sub(0.125 * gradient)
+    plain = [weight.numpy() for weight in weights]
+    assert apart(plain, trained("train", "SGD", 4)) < EQUAL
+    assert apart(plain, trained("train_today", "SGD", 4)) < EQUAL
+
+
+def test_both_forms_agree(trained):
+    for name in ("SGD", "momentum"):  # the old Adam keeps powers of its betas in float32
+        assert apart(trained("train", name, 2), trained("train_today", name, 2)) < EQUAL
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+@pytest.mark.parametrize("size", [50, 7])
+def test_unequal_shards_count_by_their_size(lesson, machine, stream, name, size):
+    sizes = [len(part) for part in np.array_split(np.arange(size), 4)]
+    assert len(set(sizes)) > 1
+
+    def train(gpus, shares=None):
+        return lesson["train_today"](gpus, lesson["NOW"][name](), stream(size), shares)
+
+    one = train(machine.gpus[:1])
+    assert apart(one, train(machine.gpus, [n / size for n in sizes])) < EQUAL
+    if name == "SGD":
+        assert apart(one, train(machine.gpus)) > 1e-6, "the mean of means is another"
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_variables_do_not_grow_with_the_towers(lesson, machine, name):
+    counts = {}
+    for towers in (1, 2, 4):
+        graph, _, _ = lesson["build"](machine.gpus[:towers], lesson["THEN"][name]())
+        counts[towers] = [
+            len(graph.get_collection(kind)) for kind in ("trainable_variables", "variables")
+        ]
+    assert counts[1] == counts[2] == counts[4]
+    assert counts[1][0] == 4
+
+
+def test_towers_work_on_their_gpus_and_the_host_keeps_the_variables(lesson, machine, stream):
+    graph, (x, y), fetches = lesson["build"](machine.gpus, lesson["THEN"]["SGD"]())
+    images, labels = stream(64)[0]
+    run = trace(graph, fetches, {x: images, y: labels})
+    assert run.value[0] == pytest.approx(
+        network.mean_loss(network.initial_weights(dtype="float64"), images, labels).numpy(),
+        rel=EQUAL,
+    )
+
+    def where(op):
+        return [role(node.device) for node in run.nodes if node.op == op]
+
+    assert sorted(set(where("MatMul"))) == [f"GPU {n}" for n in range(4)]
+    assert len({where("MatMul").count(f"GPU {n}") for n in range(4)}) == 1
+    assert set(where("VarHandleOp") + where("ResourceApplyGradientDescent")) == {"host"}
+    assert len(where("ResourceApplyGradientDescent")) == 4, "one update per weight"
+    parts = [t for t in run.transfers if t.source == "split"]
+    assert sorted(role(t.receiver) for t in parts) == [f"GPU {n}" for n in range(4)]
+    assert {t.bytes for t in parts} == {16 * 784 * 8}
+
+
+def test_every_further_tower_adds_as_many_nodes(lesson, machine):
+    nodes = []
+    for towers in range(2, 17):
+        gpus = [machine.gpus[n % 4] for n in range(towers)]
+        graph, _, _ = lesson["build"](gpus, lesson["THEN"]["SGD"](), "float32")
+        nodes.append(len(graph.get_operations()))
+    assert len(set(np.diff(nodes))) == 1
+    assert nodes[1] > nodes[0]
+
+
+def test_the_baseline_of_the_speed_up_uses_one_core(lesson, machine, stream):
+    """One tower with one thread: no two operations at the same time."""
+    graph, (x, y), fetches = lesson["build"](machine.gpus[:1], lesson["THEN"]["SGD"]())
+    images, labels = stream(64)[0]
+    run = trace(graph, fetches, {x: images, y: labels}, options=session_config(inter_op=1))
+    assert len(run.intervals) > 20
+    tick = 2e-6  # starts and ends are whole microseconds
+    for first, second in pairwise(run.intervals):
+        assert second.start >= first.end - tick, (first, second)
+
+
+# --- missing and sparse gradients
+
+
+def slices(tf, rows, values, height=5):
+    values = tf.constant(values, "float64")
+    shape = tf.constant([height, values.shape[1]], "int64")
+    return tf.IndexedSlices(values, tf.constant(rows), shape)
+
+
+def test_a_missing_gradient_is_a_gradient_of_zero(lesson):
+    import tensorflow as tf
+
+    average_one = lesson["average_one"]
+    gradient = tf.constant([4.0, 8.0], "float64")
+    assert average_one([None, gradient], [0.25, 0.75]).numpy().tolist() == [3.0, 6.0]
+    assert average_one([gradient, None, gradient], [0.25, 0.5, 0.25]).numpy().tolist() == [2.0, 4.0]
+    assert average_one([None, None], [0.5, 0.5]) is None
+
+
+def test_sparse_gradients_keep_every_row(lesson):
+    import tensorflow as tf
+
+    first, second = slices(tf, [0, 1], [[2.0], [4.0]]), slices(tf, [1, 3], [[6.0], [8.0]])
+    mean = lesson["average_one"]([first, second], [0.25, 0.75])
+    assert isinstance(mean, tf.IndexedSlices)
+    dense = tf.convert_to_tensor(mean).numpy().ravel()
+    assert dense.tolist() == [0.5, 1.0 + 4.5, 0.0, 6.0, 0.0]
+    one = lesson["average_one"]([first, None], [0.5, 0.5])
+    assert tf.convert_to_tensor(one).numpy().ravel().tolist() == [1.0, 2.0, 0.0, 0.0, 0.0]
+
+
+def test_a_sparse_and_a_dense_gradient_are_averaged(lesson):
+    import tensorflow as tf
+
+    mean = lesson["average_one"](
+        [slices(tf, [0, 1], [[2.0], [4.0]]), tf.ones([5, 1], "float64")], [0.5, 0.5]
+    )
+    assert np.ravel(mean).tolist() == [1.5, 2.5, 0.5, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_an_embedding_trains_alike_on_one_device_and_in_towers(lesson, name):
+    """A row read twice by one tower and by both, and a weight that one tower does not use."""
+    import tensorflow as tf
+
+    parts = [([0, 1, 1], False), ([1, 3, 4], True)]
+
+    def loss(weights, rows, uses_bias):
+        found = tf.gather(weights[0], rows) ** 2
+        return tf.reduce_sum(found + weights[1] if uses_bias else found) / 6
+
+    def weights():
+        return [tf.Variable(np.arange(1, 11.0).reshape(5, 2)), tf.Variable(np.ones(2))]
+
+    def step(variables, optimizer, gradients):
+        optimizer.build(variables)
+        optimizer.apply_gradients(zip(gradients, variables, strict=True))
+        return [variable.numpy() for variable in variables]
+
+    whole, towers = weights(), weights()
+    with tf.GradientTape() as tape:
+        total = sum(loss(whole, *part) for part in parts)
+    one = step(whole, lesson["NOW"][name](), tape.gradient(total, whole))
+
+    gradients = []
+    for part in parts:
+        with tf.GradientTape() as tape:
+            value = 2 * loss(towers, *part)  # the mean of the tower's own three rows
+        gradients.append(tape.gradient(value, towers))
+    assert isinstance(gradients[0][0], tf.IndexedSlices) and gradients[0][1] is None
+    mean = [lesson["average_one"](g, [0.5, 0.5]) for g in zip(*gradients, strict=True)]
+    two = step(towers, lesson["NOW"][name](), mean)
+    assert apart(one, two) < EQUAL
+    assert apart(one, [w.numpy() for w in weights()]) > 1e-4
