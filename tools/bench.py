@@ -18,6 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
+from tools import bench_clock
 from tools.execute import execute
 from tools.notebooks import exercises, label, lessons, solutions
 
@@ -130,7 +131,18 @@ def suite_floor(rounds: int) -> Figure:
     return Figure("What `make test` cannot go below", columns, rows, load.others)
 
 
-FIGURES: dict[str, Callable[[int], Figure]] = {"lessons": lesson_times, "floor": suite_floor}
+def virtual_clock(rounds: int) -> Figure:
+    """The engine of lesson 08: how fast it simulates, and how that grows with the fleet."""
+    with watched() as load:
+        rows = bench_clock.rows(rounds)
+    return Figure(bench_clock.TITLE, bench_clock.COLUMNS, rows, load.others)
+
+
+FIGURES: dict[str, Callable[[int], Figure]] = {
+    "lessons": lesson_times,
+    "floor": suite_floor,
+    "clock": virtual_clock,
+}
 
 
 def verdict(others: float | None) -> str:
