@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import tensorflow as tf
+from matplotlib.colors import to_rgba
 from matplotlib.text import Annotation, Text
 
 from utils import style
@@ -185,6 +186,15 @@ def test_timeline_of_some_types(towers, ops):
 def test_timeline_of_one_type_is_not_that_of_its_letters():
     rows = [Interval("a", "Mul", GPU0, 0, 1), Interval("b", "MatMul", GPU0, 1, 2)]
     assert len(timeline(_trace(intervals=rows), title="", ops="MatMul").patches) == 1
+
+
+def test_timeline_frames_what_is_marked():
+    rows = [Interval("a", "Mul", GPU0, 0, 1), Interval("b", "Mul", GPU1, 0, 1)]
+    ax = timeline(_trace(intervals=rows), title="", mark=("b", "not drawn"))
+    framed, plain = ax.patches[1], ax.patches[0]
+    assert framed.get_linewidth() >= 3 * plain.get_linewidth()
+    assert framed.get_edgecolor() != plain.get_edgecolor()
+    assert framed.get_facecolor() == to_rgba(style.device_look("GPU 1")["facecolor"])
 
 
 def test_timeline_of_nothing(towers):

@@ -4,8 +4,10 @@ from utils.devices import role
 from utils.style import device_look
 from utils.trace import Trace
 
+FRAME = "#B03A00"
 
-def timeline(trace: Trace, *, title: str, ops=None, ax=None):
+
+def timeline(trace: Trace, *, title: str, ops=None, mark=(), ax=None):
     """Draw when the operations of a traced run were at work.
 
     Args:
@@ -13,6 +15,8 @@ def timeline(trace: Trace, *, title: str, ops=None, ax=None):
         title: the finding, in words.
         ops: draw only these operation types, such as ``{"MatMul"}``; None
             draws all.
+        mark: names of operations to draw with a thick frame, such as those
+            of the critical path (lesson 05).
         ax: axes to draw on; None makes a figure.
 
     Returns:
@@ -38,13 +42,14 @@ def timeline(trace: Trace, *, title: str, ops=None, ax=None):
         ax = _axes(len(lanes))
     for row in rows:
         lane = role(row.device)
+        frame = {"edgecolor": FRAME, "lw": 4} if row.name in mark else {}
         ax.barh(
             lanes.index(lane),
             (row.end - row.start) * 1e3,
             left=row.start * 1e3,
             height=0.6,
             label="_",
-            **device_look(lane),
+            **device_look(lane) | frame,
         )
     ax.set_yticks(range(len(lanes)), lanes)
     ax.set_ylim(len(lanes) - 0.4, -0.6)
