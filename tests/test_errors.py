@@ -68,3 +68,4 @@ def test_reason_of_errors_without_a_text():
     assert reason(ValueError()) == "ValueError"
     assert reason(ValueError("one\ntwo")) == "one"
     assert reason(ValueError("shape [[1, 2]] is wrong")) == "shape [[1, 2]] is wrong"
+    assert reason(ValueError(f"{'=' * 21}\nSocket closed\nmore")) == "Socket closed"

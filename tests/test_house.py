@@ -440,7 +440,21 @@ def test_soak_runs_every_row_and_fails_if_one_does(monkeypatch, capsys, tmp_path
 def test_soak_has_its_rows():
     names = [row.name for row in soak.rows(2)]
     assert names[:2] == ["in parallel, 1 of 2", "in parallel, 2 of 2"]
-    assert names[2:] == ["serial", "on one core", "offline"]
+    assert names[2:] == ["serial", "on one core", "offline", "20 random kills"]
+
+
+def test_soak_kills_at_many_moments(monkeypatch, tmp_path):
+    seen = []
+    monkeypatch.setattr(
+        soak, "execute_to_log", lambda command, log, env: seen.append((command, env)) or 1
+    )
+    soak.random_kills(tmp_path / "x.log")
+    ((command, environment),) = seen
+    assert environment["COURSE_KILLS"] == "20"
+    assert command[:2] == ["make", "test"]
+    files = command[2].removeprefix("ARGS=").split()
+    assert len(files) == 2
+    assert all("KILLS" in (soak.ROOT / file).read_text() for file in files)
 
 
 def test_soak_counts_from_the_report_of_pytest(monkeypatch, tmp_path):

@@ -1,6 +1,7 @@
 """Run what `make test` holds many times over, under conditions that differ; print a summary.
 
-Rounds in parallel, one serial, one on a single core, one without a network. The output of every
+Rounds in parallel, one serial, one on a single core, one without a network; then every kind of
+kill of a cluster's task at many random moments. The output of every
 row goes to a log file of its own, kept when something failed.
 """
 
@@ -29,6 +30,7 @@ fcntl.ioctl(socket.socket(), 0x8914, up)  # SIOCSIFFLAGS
 os.execvp(sys.argv[1], sys.argv[1:])
 """
 OFFLINE = ["unshare", "--user", "--map-root-user", "--net", sys.executable, "-c", RAISE_LOOPBACK]
+KILLS = 20  # of each kind
 GRACE = 10  # seconds between asking a stopped suite to end and killing it
 
 
@@ -82,13 +84,21 @@ def execute_to_log(command: Sequence[str], log: Path, environment: dict[str, str
             raise
 
 
-def suite(log: Path, *, jobs: int | None = None, before: Sequence[str] = ()) -> Outcome:
-    """`make test` once; `before` are the words of a command to run it under."""
+def suite(
+    log: Path,
+    *,
+    jobs: int | None = None,
+    before: Sequence[str] = (),
+    only: str = "",
+    more: dict[str, str] | None = None,
+) -> Outcome:
+    """`make test` once: under the command `before`, some tests `only`, with `more` environment."""
     # What the calling make exports for its own children would change this one.
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
     report = log.with_suffix(".xml")
-    environment["PYTEST_ADDOPTS"] = f"--junitxml={shlex.quote(str(report))}"
+    environment |= {"PYTEST_ADDOPTS": f"--junitxml={shlex.quote(str(report))}"} | (more or {})
     command = [*before, "make", "test", *([f"JOBS={jobs}"] if jobs else [])]
+    command += [f"ARGS={only}"] if only else []
     start = time.perf_counter()
     code = execute_to_log(command, log, environment)
     seconds = time.perf_counter() - start
@@ -124,6 +134,12 @@ def offline(log: Path) -> Outcome:
     return suite(log, before=OFFLINE)
 
 
+def random_kills(log: Path) -> Outcome:
+    """The tests that kill or suspend tasks of a cluster, each `KILLS` times at other moments."""
+    tests = "tests/test_programs_train.py tests/test_programs_failures.py"
+    return suite(log, only=tests, more={"COURSE_KILLS": str(KILLS)})
+
+
 def rows(rounds: int) -> list[Row]:
     """The rows of the summary, in the order they are run."""
     parallel = [Row(f"in parallel, {n} of {rounds}", suite) for n in range(1, rounds + 1)]
@@ -132,6 +148,7 @@ def rows(rounds: int) -> list[Row]:
         Row("serial", lambda log: suite(log, jobs=1)),
         Row("on one core", on_one_core),
         Row("offline", offline),
+        Row(f"{KILLS} random kills", random_kills),
     ]
 
 

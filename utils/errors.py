@@ -21,7 +21,8 @@ def reason(error: Exception) -> str:
     """
     text = str(error)
     root = re.search(r"\(0\) [A-Z_]+: (.*)", text)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # A server joins the errors of several tasks with a line of equals signs.
+    lines = [line.strip() for line in text.splitlines() if line.strip().strip("=")]
     if root:
         line = root.group(1)
     elif lines and lines[0] == "Graph execution error:":
