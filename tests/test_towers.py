@@ -1,6 +1,6 @@
 """Towers train the same weights as one device: the cells of lesson 06, held to 1e-12."""
 
-from itertools import pairwise
+from itertools import accumulate, islice, pairwise
 
 import numpy as np
 import pytest
@@ -74,8 +74,22 @@ def test_one_tower_is_plain_gradient_descent(trained, stream):
 
 
 def test_both_forms_agree(trained):
-    for name in ("SGD", "momentum"):  # the old Adam keeps powers of its betas in float32
+    for name in ("SGD", "momentum"):  # Adam's forms differ: see the next test
         assert apart(trained("train", name, 2), trained("train_today", name, 2)) < EQUAL
+
+
+def test_why_the_two_forms_of_adam_differ():
+    """The old form keeps powers of its betas in float32; its epsilon is another by default."""
+    import tensorflow as tf
+
+    old = tf.compat.v1.train.AdamOptimizer()
+    with tf.Graph().as_default():
+        weight = tf.compat.v1.get_variable("weight", initializer=np.zeros(3))
+        old.apply_gradients([(np.ones(3), weight)])
+        powers = [v for v in tf.compat.v1.global_variables() if "power" in v.name]
+    assert weight.dtype == tf.float64
+    assert [power.dtype for power in powers] == [tf.float32] * 2
+    assert old._epsilon == 1e-8 and tf.keras.optimizers.Adam().epsilon == 1e-7
 
 
 @pytest.mark.parametrize("name", OPTIMISERS)
@@ -221,3 +235,25 @@ def test_an_embedding_trains_alike_on_one_device_and_in_towers(lesson, name):
     two = step(towers, lesson["NOW"][name](), mean)
     assert apart(one, two) < EQUAL
     assert apart(one, [w.numpy() for w in weights()]) > 1e-4
+
+
+def most_at_once(run) -> int:
+    """The largest number of operations that were at work at the same moment."""
+    moments = [(row.start, 1) for row in run.intervals] + [(row.end, -1) for row in run.intervals]
+    return max(accumulate(change for _, change in sorted(moments)))
+
+
+def test_only_a_tower_with_one_thread_is_an_honest_baseline(lesson, machine, stream):
+    """With more threads, one tower alone has operations that run at the same time."""
+    x, y = stream(1024)[0]
+    optimizer = lesson["THEN"]["SGD"]()
+    graph, (images, labels), fetches = lesson["build"](machine.gpus[:1], optimizer)
+    feed = {images: x, labels: y}
+
+    def runs(inter_op):
+        while True:
+            yield trace(graph, fetches, feed, session_config(inter_op=inter_op))
+
+    assert {most_at_once(run) for run in islice(runs(1), 5)} == {1}
+    # Whether two operations meet in one run is up to the threads: ask until they do.
+    assert any(most_at_once(run) > 1 for run in islice(runs(4), 1000))
