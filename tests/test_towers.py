@@ -257,3 +257,38 @@ def test_only_a_tower_with_one_thread_is_an_honest_baseline(lesson, machine, str
     assert {most_at_once(run) for run in islice(runs(1), 5)} == {1}
     # Whether two operations meet in one run is up to the threads: ask until they do.
     assert any(most_at_once(run) > 1 for run in islice(runs(4), 1000))
+
+
+def test_an_empty_shard_spoils_the_reported_loss_and_no_gradient(lesson, stream):
+    import tensorflow as tf
+
+    weights = [tf.Variable(w) for w in network.initial_weights(dtype="float64")]
+    x, y = stream(64)[0]
+    losses, parts = [], []
+    for images, labels in ((x, y), (x[:0], y[:0])):
+        with tf.GradientTape() as tape:
+            losses.append(network.mean_loss(weights, images, labels))
+        parts.append(tape.gradient(losses[-1], weights))
+    (loss,) = lesson["average"]([losses[:1], losses[1:]], [1.0, 0.0])
+    assert np.isfinite(losses[0].numpy()) and np.isnan(loss.numpy())
+    mean = lesson["average"](parts, [1.0, 0.0])
+    assert apart([g.numpy() for g in mean], [g.numpy() for g in parts[0]]) == 0
+
+
+def test_sums_over_the_whole_batchs_size_weigh_like_shares(lesson, stream):
+    """The other form of the weighting, in use since the first strategies."""
+    import tensorflow as tf
+
+    weights = [tf.Variable(w) for w in network.initial_weights(dtype="float64")]
+    x, y = stream(50)[0]
+    mean_parts, sum_parts, sizes = [], [], []
+    for images, labels in zip(np.array_split(x, 4), np.array_split(y, 4), strict=True):
+        with tf.GradientTape(persistent=True) as tape:
+            mean = network.mean_loss(weights, images, labels)
+            scaled = mean * len(labels) / 50  # the sum of the losses, over the whole batch's size
+        mean_parts.append(tape.gradient(mean, weights))
+        sum_parts.append(tape.gradient(scaled, weights))
+        sizes.append(len(labels))
+    by_share = lesson["average"](mean_parts, [size / 50 for size in sizes])
+    added = [sum(parts) for parts in zip(*sum_parts, strict=True)]
+    assert apart([g.numpy() for g in by_share], [g.numpy() for g in added]) < EQUAL
