@@ -36,3 +36,29 @@ def lesson_06(machine) -> dict[str, object]:
         sgd=v1.train.GradientDescentOptimizer, session_config=session_config,
         initial_weights=initial_weights, mean_loss=mean_loss,
     )  # fmt: skip
+
+
+def lesson_07(machine) -> dict[str, object]:
+    """Everything that lesson 07 defines to split a network and to train it."""
+    from collections import Counter
+
+    import numpy as np
+    import tensorflow as tf
+
+    from utils import mnist, network, pipeline
+    from utils.devices import role
+    from utils.session import session_config
+    from utils.trace import trace
+
+    data = mnist.load()
+    return run_cells(
+        "07_model_parallelism.ipynb",
+        "layers", "two-layers", "by-layer", "build", "step", "gradients", "between",
+        "by-column", "unsplit", "train", "today-weights", "today", "apart", "held", "kept",
+        "line", "steps", "pipeline", "both",
+        tf=tf, v1=tf.compat.v1, np=np, Counter=Counter, network=network, pipe=pipeline,
+        role=role, session_config=session_config, trace=trace,
+        host=machine.host, gpus=machine.gpus, two=machine.gpus[:2],
+        start=network.initial_weights(dtype="float64"),
+        images=mnist.inputs(data.train_images, "float64"), labels=data.train_labels,
+    )  # fmt: skip
