@@ -161,8 +161,12 @@ def test_synchronous_equals_two_towers_whoever_is_slow(tmp_path, seed):
 
 def test_with_default_tokens_one_worker_counts_twice():
     """Worker 1 stands still from the start: all 20 updates are made of worker 0's gradients."""
-    arguments = ["--sync", "--default_tokens", "--pause", "1", "0", "--steps=20"]
+    arguments = ["--sync", "--default_tokens", "--steps=20"]
+    arguments += ["--pause", "0", "0", "--pause", "1", "0"]
     with LocalCluster(BETWEEN_GRAPH, arguments=arguments, deadline=DEADLINE) as cluster:
+        for task in ("worker 0", "worker 1"):
+            cluster.wait_for(task, "paused")
+        cluster.resume("worker 0")
         fast = cluster.wait("worker 0")["worker 0"]
         assert fast["last_step"] >= 20
         assert fast["local_steps"] >= 2 * 20, "two gradients of the same worker in every update"
@@ -181,6 +185,7 @@ def test_without_initial_tokens_a_step_waits_for_every_worker(seed):
         cluster.wait_for("worker 0", "fresh")
         with pytest.raises(DeadlineError, match="worker 0 said last: fresh at step 0"):
             cluster.wait_for("worker 0", "local step", deadline=1)
+        cluster.suspend("worker 1")  # what it waits for must reach it also after a real stop
         cluster.resume("worker 1")
         chance = random.Random(seed)
         cluster.wait_for("worker 0", f"local step {10 * chance.randint(1, 6)},")

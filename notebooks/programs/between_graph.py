@@ -58,8 +58,9 @@ def arguments(words: list[str]) -> tuple[argparse.Namespace, Role]:
     add("--checkpoints", type=Path, help="folder; the chief resumes from the newest in it")
     add("--checkpoint_every", type=int, default=100, help="steps")
     add("--trace", action="store_true", help="say which task ran what in the first step")
-    add("--pause", type=int, nargs=2, metavar=("WORKER", "STEP"),
-        help="this worker stops before this local step, as with Ctrl-Z")  # fmt: skip
+    add("--pause", type=int, nargs=2, metavar=("WORKER", "STEP"), action="append", default=[],
+        help="this worker stands still before this local step until it gets the signal SIGCONT; "
+        "may be given more than once")  # fmt: skip
     add("--patience", type=int, default=300, help="seconds without an answer that are an error")
     options = parser.parse_args(words)
     try:
@@ -77,7 +78,7 @@ def arguments(words: list[str]) -> tuple[argparse.Namespace, Role]:
 def check(options, role):
     """Raise ValueError for numbers that make no sense in this cluster."""
     workers = len(role.cluster["worker"])
-    largest = min(len(labels) for _, labels in mnist.shards(workers))
+    largest = mnist.ARRAYS["train_images"][1][0] // workers  # of the smallest shard
     allowed = {
         "steps": (1, PLENTY), "batch": (1, largest), "seed": (0, 2**32 - 1),
         "checkpoint_every": (1, PLENTY), "patience": (1, 10**6), "spare": (0, workers - 1),
@@ -85,8 +86,9 @@ def check(options, role):
     for name, (least, most) in allowed.items():
         if not least <= getattr(options, name) <= most:
             raise ValueError(f"--{name}={getattr(options, name)}: give {least} to {most}")
-    if options.pause and not (0 <= options.pause[0] < workers and options.pause[1] >= 0):
-        raise ValueError(f"--pause {options.pause}: give a worker (0 to {workers - 1}) and a step")
+    for pause in options.pause:
+        if not (0 <= pause[0] < workers and pause[1] >= 0):
+            raise ValueError(f"--pause {pause}: give a worker (0 to {workers - 1}) and a step")
     if (options.spare or options.default_tokens) and not options.sync:
         raise ValueError("--spare and --default_tokens go with --sync")
 
@@ -205,7 +207,7 @@ def train(session, model, options, role, result):
     result |= {"first_step": step, "last_step": step, "local_steps": 0}
     while step < options.steps:
         local = result["local_steps"]
-        if options.pause == [role.index, local]:
+        if [role.index, local] in options.pause:
             stand_still(local)
         x, y = next(batches)
         record = v1.RunMetadata() if options.trace and local == 0 else None
@@ -224,9 +226,15 @@ def train(session, model, options, role, result):
 
 
 def stand_still(local):
-    """Stop this process, until somebody lets it go on (SIGCONT; in a terminal: fg)."""
+    """Take no step until somebody sends SIGCONT, as `LocalCluster.resume` does.
+
+    Not by SIGSTOP: whoever reads the line could send SIGCONT before the process stands.
+    """
+    go_on = threading.Event()
+    signal.signal(signal.SIGCONT, lambda *_: go_on.set())
     print(f"paused before local step {local}")
-    os.kill(os.getpid(), signal.SIGSTOP)
+    while not go_on.wait(0.05):  # a signal that reaches another thread ends no wait
+        pass
     print("going on")
 
 
@@ -284,3 +292,4 @@ if __name__ == "__main__":
 
     v1 = tf.compat.v1
     main(OPTIONS, ROLE)
+    os._exit(0)  # Python would take most of a second to unload TensorFlow

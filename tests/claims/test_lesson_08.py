@@ -237,8 +237,8 @@ def in_step(machine):
     section="5 · Synchronous, with real threads",
     finding=(
         "Four threads that meet at a barrier give the weights of one device with the joined batch, "
-        "to 1e-12 in float64, with one update per step. (How SyncReplicasOptimizer counts is a "
-        "matter of lesson 09.)"
+        "to 1e-12 in float64, with one update per step. (SyncReplicasOptimizer counts "
+        "gradients, not workers: by default one can count twice, see lesson 09.)"
     ),
 )
 def test_synchronous_equals_one_device_with_the_joined_batch(machine, in_step):

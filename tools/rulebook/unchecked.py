@@ -10,4 +10,7 @@ UNCHECKED: dict[tuple[str, str], str] = {
     ("08_sync_and_async_sgd.ipynb", "async-trace"): (
         "which of the real threads reads and writes when is up to the operating system"
     ),
+    ("09_between_graph_replication.ipynb", "watched"): (
+        "how far the workers were, and with which loss, differs from run to run"
+    ),
 }
