@@ -54,7 +54,7 @@ lint: ready ## check style: ruff and the rules for notebooks
 soak: ready ## repeat `make test`: parallel, serial, on one core, offline [ROUNDS=3]
 	@$(PY) -m tools.soak $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
 
-bench: ready ## measure times, print tables, write bench.json [ARGS="--rounds 5"]
+bench: ready ## measure times, print tables, write bench.json [ARGS="--only conv --rounds 5"]
 	@$(PY) -m tools.bench $(ARGS)
 
 browser: ready ## run lesson 00 and its exercises in Chromium, take pictures [NB=...]

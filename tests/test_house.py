@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from tools import bench, browser_smoke, run, soak
+from tools import bench, bench_figure, browser_smoke, run, soak
 from tools.execute import CellFailed, execute
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -495,7 +495,7 @@ def test_one_core_is_one_core_and_only_inside():
 
 
 def test_bench_summary_is_best_median_and_spread():
-    assert bench.summary([3.0, 2.0, 4.0]) == (2.0, 3.0, 1.0)
+    assert bench_figure.summary([3.0, 2.0, 4.0]) == (2.0, 3.0, 1.0)
 
 
 def test_bench_reads_the_load_of_the_machine(tmp_path):
@@ -503,8 +503,8 @@ def test_bench_reads_the_load_of_the_machine(tmp_path):
     #             user nice system idle iowait irq softirq steal guest guest_nice
     stat.write_text("cpu  100 10 20 700 30 5 5 130 40 0\ncpu0 1 2 3\n")
     per_second = os.sysconf("SC_CLK_TCK")
-    assert bench.processor_seconds(stat) == (270 / per_second, 1000 / per_second)
-    assert bench.processor_seconds(tmp_path / "missing") is None
+    assert bench_figure.processor_seconds(stat) == (270 / per_second, 1000 / per_second)
+    assert bench_figure.processor_seconds(tmp_path / "missing") is None
 
 
 @pytest.mark.parametrize(
@@ -512,7 +512,28 @@ def test_bench_reads_the_load_of_the_machine(tmp_path):
     [(0.05, "5.0% of the processors (quiet)"), (0.051, "no verdict"), (None, "unknown")],
 )
 def test_bench_gives_no_verdict_on_a_busy_machine(others, words):
-    assert words in bench.verdict(others)
+    assert words in bench_figure.verdict(others)
+
+
+def test_bench_counts_living_children_as_its_own(monkeypatch):
+    before, after = (10.0, 100.0), (14.0, 108.0)
+    for own, others in (([0.0, 3.0], 1 / 8), ([2.0, 7.0], 0.0)):
+        readings = iter([before, after])
+        monkeypatch.setattr(bench_figure, "processor_seconds", lambda r=readings: next(r))
+        monkeypatch.setattr(bench_figure, "own_seconds", lambda: 5.0)
+        seconds = iter(own)
+        with bench_figure.watched(lambda s=seconds: next(s)) as load:
+            pass
+        assert load.others == others
+
+
+def test_a_figure_shows_its_notes_and_without_rows_no_verdict():
+    rows = [("a", 1.0)]
+    figure = bench_figure.Figure("Title", ("what", "s"), rows, 0.01, ("A note.",))
+    lines = bench_figure.table(figure).splitlines()
+    assert lines[-2:] == ["A note.", "Load by other programs: 1.0% of the processors (quiet)."]
+    none = figure._replace(rows=[], others=None)
+    assert bench_figure.table(none) == "Title\nA note."
 
 
 def test_bench_times_every_lesson_and_writes_json(monkeypatch, tmp_path, capsys):

@@ -13,6 +13,8 @@ from importlib.util import find_spec
 
 import numpy as np
 
+from tools.bench_figure import Figure, watched
+from tools.bench_figure import table as as_text
 from utils.clock import ClockTrace, VirtualClock, asynchronous, exponential, synchronous
 
 TITLE = "The virtual clock, without gradients"
@@ -90,10 +92,6 @@ def rows(rounds: int) -> list[tuple]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    # Not above: tools.bench may import this file.
-    from tools.bench import Figure, watched
-    from tools.bench import table as as_text
-
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="repetitions (default: 3)")
     options = parser.parse_args(argv)
