@@ -98,13 +98,15 @@ def test_the_notes_say_which_is_faster_and_where_the_time_goes():
     times = {
         bench_towers.ONE: took(80),
         bench_towers.several(2): took(42),
+        bench_towers.without_host(2): took(40),
         bench_towers.mirrored(2): took(40),
         bench_towers.mirrored(2, to_one=True): took(44),
         bench_towers.part(2): took(39),
         bench_towers.parts(2): took(40.5),
     }
-    two, mirrored, to_one, parts = bench_towers.notes("conv", times, 2)
+    two, without, mirrored, to_one, parts = bench_towers.notes("conv", times, 2)
     assert two == "2 towers: 1.90 times as fast as 1 (median 1.90; wanted: 1.80)."
+    assert without == "With the weights on GPU 0: 2.00 (median 2.00)."
     assert mirrored.startswith("MirroredStrategy on 2 cores, default: 1.05 times as fast as 2")
     assert to_one.startswith("MirroredStrategy on 2 cores, ReductionToOneDevice: 0.95 times")
     for words in ("(42.0 ms)", "39.0 ms are 1/2", "+1.5 ms because 2 cores", "+1.5 ms because one"):
@@ -241,13 +243,13 @@ def test_every_way_has_its_cores_and_the_same_batch(monkeypatch, cores):
     for n in range(2, most + 1):
         assert used[bench_towers.several(n)] == ",".join(map(str, cores[:n]))
         assert sizes[bench_towers.several(n)] == batch
-    for to_one in (False, True):
-        name = bench_towers.mirrored(most, to_one)
+    mirrored = [bench_towers.mirrored(most, to_one) for to_one in (False, True)]
+    for name in (bench_towers.without_host(most), *mirrored):
         assert used[name] == used[bench_towers.several(most)] and sizes[name] == batch
     parts = [bench_towers.part(most, i) for i in range(most)]
     assert [used[name] for name in parts] == [str(core) for core in cores]
     assert sum(sizes[name] for name in parts) == batch
-    assert len(found) == 2 * most + 2
+    assert len(found) == 2 * most + 3
 
 
 @pytest.mark.parametrize(
@@ -282,6 +284,7 @@ def test_real_children_answer_and_train_alike():
     cores = ",".join(map(str, sorted(os.sched_getaffinity(0))))
     ways = {
         "one": ("towers", "conv"),
+        "without host": ("towers-without-host", "conv", "--gpus", 2),
         "mirrored": ("mirrored", "conv", "--gpus", 2),
         "stages": ("stages", "chain", "--gpus", 2, "--cuts", 4),
     }
@@ -294,7 +297,8 @@ def test_real_children_answer_and_train_alike():
             seconds = bench_rounds.turn([child], 2)
             assert len(seconds) == 2 and min(seconds) > 0
             assert child.cpu > 0 and 0 < child.loss < 4
-        bench_rounds.check_alike([children["one"], children["mirrored"]])
+        del children["stages"]
+        bench_rounds.check_alike(list(children.values()))
 
 
 @needs_affinity
@@ -361,11 +365,14 @@ def apart(one, other) -> float:
 
 
 @pytest.mark.parametrize("network", ["dense", "conv", "chain"])
-def test_towers_train_as_one_device_in_float64(trained, network):
+def test_towers_train_as_one_device_in_float64(trained, machine, network):
+    gpu_0 = machine.gpus[0]
     one = trained("towers", network, 1, "float64")
     assert apart(one, NETWORKS[network].first_weights("float64")) > 1e-3, "it has trained"
     for gpus in (2, 4):
         assert apart(one, trained("towers", network, gpus, "float64")) < EQUAL
+    without_host = trained("towers", network, 2, "float64", home=gpu_0)
+    assert apart(one, without_host) < EQUAL
 
 
 def test_conv_towers_in_float32_differ_by_rounding_and_by_flipped_choices(trained):

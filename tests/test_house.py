@@ -552,6 +552,22 @@ def test_bench_times_every_lesson_and_writes_json(monkeypatch, tmp_path, capsys)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Executing the lessons" and lines[2].startswith("00_a.ipynb ")
 
+def test_the_suite_is_compared_with_what_it_cannot_go_below(monkeypatch):
+    monkeypatch.setattr(bench, "import_tensorflow", lambda: None)
+    monkeypatch.setattr(bench, "seconds_of", lambda action, rounds: [4.0, 6.0, 5.0])
+    monkeypatch.setattr(bench, "cores", lambda: 2)
+    outcome = soak.Outcome("passed", 240.0, "9 passed, 0 failed, 1 skipped")
+    monkeypatch.setattr(bench.soak, "suite", lambda log: outcome)
+    figure = bench.suite_against_floor(3)
+    imports, floor, suite = figure.rows
+    kernels = int(floor[0].split()[0])
+    assert imports[1:] == (4.0, 5.0, 0.5)
+    assert floor[1:3] == (kernels / 2 * 4.0, kernels / 2 * 5.0)
+    assert suite[1] == 240.0
+    assert figure.notes == (
+        f"make test passed (9 passed, 0 failed, 1 skipped): {240 / (kernels * 2):.1f} × floor.",
+    )
+
 
 # --- browser
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TextIO
 
-WAYS = ("towers", "mirrored", "mirrored-to-one", "stages")
+WAYS = ("towers", "towers-without-host", "mirrored", "mirrored-to-one", "stages")
 
 
 def whole(text: str) -> int:
@@ -76,6 +76,8 @@ def build(options: argparse.Namespace) -> Callable:
         return bench_stages.stages(options.network, gpus, x, y, options.cuts).step
     if options.way == "towers":
         return bench_ways.towers(options.network, gpus, x, y).step
+    if options.way == "towers-without-host":
+        return bench_ways.towers(options.network, gpus, x, y, home=gpus[0]).step
     to_one = options.way == "mirrored-to-one"
     return bench_ways.mirrored(options.network, gpus, x, y, to_one).step
 

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from tools.bench_networks import Network
-from tools.bench_ways import HOST, Way, on_host, split
+from tools.bench_ways import HOST, Way, on_device, split
 
 
 class Lane:
@@ -101,7 +101,7 @@ def stages(
     network: Network, gpus: Sequence[str], x: np.ndarray, y: np.ndarray, cuts: int = 1
 ) -> Way:
     """The chain as one stage per GPU, the batch in `cuts` micro-batches; one update on the host."""
-    weights, optimizer = on_host(network, x.dtype.name)
+    weights, optimizer = on_device(HOST, network, x.dtype.name)
 
     @tf.function
     def step(parts):

@@ -29,6 +29,11 @@ def several(towers: int) -> str:
     return f"{towers} towers on {towers} cores"
 
 
+def without_host(towers: int) -> str:
+    """Weights, average and update on GPU 0 instead of the host."""
+    return f"{several(towers)}, weights on GPU 0"
+
+
 def mirrored(towers: int, to_one: bool = False) -> str:
     """By its default way to add up gradients, or by ReductionToOneDevice."""
     reduction = "ReductionToOneDevice" if to_one else "default"
@@ -70,6 +75,7 @@ def children(network: str, batch: int, cores: Sequence[int]) -> dict[str, list[s
     most = len(cores)
     found = {ONE: child("towers", cores[:1])}
     found |= {several(n): child("towers", cores[:n]) for n in range(2, most + 1)}
+    found[without_host(most)] = child("towers-without-host", cores)
     found[mirrored(most)] = child("mirrored", cores)
     found[mirrored(most, to_one=True)] = child("mirrored-to-one", cores)
     for i, core in enumerate(cores):
@@ -83,6 +89,8 @@ def notes(network: str, times: dict[str, Times], most: int) -> tuple[str, ...]:
     best, median = times[several(2)].faster(times[ONE])
     wanted = f"; wanted: {WANTED_TOWERS:.2f}" if network == "conv" else ""
     sentences.append(f"2 towers: {best:.2f} times as fast as 1 (median {median:.2f}{wanted}).")
+    best, median = times[without_host(most)].faster(times[ONE])
+    sentences.append(f"With the weights on GPU 0: {best:.2f} (median {median:.2f}).")
     step = times[several(most)]
     for to_one in (False, True):
         name = mirrored(most, to_one)

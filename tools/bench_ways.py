@@ -22,18 +22,22 @@ class Way(NamedTuple):
     weights: list
 
 
-def on_host(network: Network, dtype: str) -> tuple[list, tf.keras.optimizers.Optimizer]:
-    """The network's variables and plain SGD, on the host."""
-    with tf.device(HOST):
+def on_device(
+    home: str, network: Network, dtype: str
+) -> tuple[list, tf.keras.optimizers.Optimizer]:
+    """The network's variables and plain SGD, on the device `home`."""
+    with tf.device(home):
         weights = [tf.Variable(w) for w in network.first_weights(dtype)]
         optimizer = tf.keras.optimizers.SGD(RATE)
         optimizer.build(weights)
     return weights, optimizer
 
 
-def towers(network: Network, gpus: Sequence[str], x: np.ndarray, y: np.ndarray) -> Way:
-    """The towers of lesson 06: a shard each, gradients averaged and applied on the host."""
-    weights, optimizer = on_host(network, x.dtype.name)
+def towers(
+    network: Network, gpus: Sequence[str], x: np.ndarray, y: np.ndarray, home: str = HOST
+) -> Way:
+    """The towers of lesson 06: a shard each, gradients averaged and applied on `home`."""
+    weights, optimizer = on_device(home, network, x.dtype.name)
     share = 1 / len(gpus)
 
     @tf.function
@@ -44,7 +48,7 @@ def towers(network: Network, gpus: Sequence[str], x: np.ndarray, y: np.ndarray) 
                 losses.append(share * network.mean_loss(weights, shard, digits))
             with tf.device(gpu):
                 gradients.append(tape.gradient(losses[-1], weights))
-        with tf.device(HOST):
+        with tf.device(home):
             mean = [tf.add_n(parts) for parts in zip(*gradients, strict=True)]
             optimizer.apply_gradients(zip(mean, weights, strict=True))
             return tf.add_n(losses)
