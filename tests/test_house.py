@@ -552,6 +552,7 @@ def test_bench_times_every_lesson_and_writes_json(monkeypatch, tmp_path, capsys)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Executing the lessons" and lines[2].startswith("00_a.ipynb ")
 
+
 def test_the_suite_is_compared_with_what_it_cannot_go_below(monkeypatch):
     monkeypatch.setattr(bench, "import_tensorflow", lambda: None)
     monkeypatch.setattr(bench, "seconds_of", lambda action, rounds: [4.0, 6.0, 5.0])
