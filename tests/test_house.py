@@ -466,10 +466,13 @@ def test_soak_counts_from_the_report_of_pytest(monkeypatch, tmp_path):
 
     def pytest_run(command, log, env):
         commands.append((command, env["PYTEST_ADDOPTS"]))
+        assert "of the make above" not in env.values()
         log.with_suffix(".xml").write_text(report)
         return 2
 
     monkeypatch.setattr(soak, "execute_to_log", pytest_run)
+    for name in ("ARGS", "JOBS", "ROUNDS", "NB", "MAKEFLAGS"):
+        monkeypatch.setenv(name, "of the make above")
     outcome = soak.suite(tmp_path / "a b.log", jobs=1, before=["under"])
     assert (outcome.verdict, outcome.detail) == ("FAILED", "4 passed, 3 failed, 3 skipped")
     command, options = commands[0]
@@ -558,16 +561,24 @@ def test_the_suite_is_compared_with_what_it_cannot_go_below(monkeypatch):
     monkeypatch.setattr(bench, "seconds_of", lambda action, rounds: [4.0, 6.0, 5.0])
     monkeypatch.setattr(bench, "cores", lambda: 2)
     outcome = soak.Outcome("passed", 240.0, "9 passed, 0 failed, 1 skipped")
-    monkeypatch.setattr(bench.soak, "suite", lambda log: outcome)
+
+    def suite(log):
+        log.write_text("first\nlast words\n")
+        return outcome
+
+    monkeypatch.setattr(bench.soak, "suite", suite)
     figure = bench.suite_against_floor(3)
-    imports, floor, suite = figure.rows
+    imports, floor, whole = figure.rows
     kernels = int(floor[0].split()[0])
     assert imports[1:] == (4.0, 5.0, 0.5)
     assert floor[1:3] == (kernels / 2 * 4.0, kernels / 2 * 5.0)
-    assert suite[1] == 240.0
+    assert whole[1] == 240.0
     assert figure.notes == (
         f"make test passed (9 passed, 0 failed, 1 skipped): {240 / (kernels * 2):.1f} × floor.",
     )
+    outcome = outcome._replace(verdict="FAILED")
+    (note,) = bench.suite_against_floor(3).notes
+    assert "FAILED" in note and note.endswith("last words") and "×" not in note
 
 
 # --- browser

@@ -52,7 +52,9 @@ def suite_against_floor(rounds: int) -> Figure:
     with watched() as load:
         best, median, spread = summary(seconds_of(import_tensorflow, rounds))
         with TemporaryDirectory() as folder:
-            outcome = soak.suite(Path(folder) / "suite.log")
+            log = Path(folder) / "suite.log"
+            outcome = soak.suite(log)
+            last = log.read_text(errors="replace").splitlines()[-1:]
     floor = kernels / cores() * best
     rows = [
         ("importing TensorFlow", best, median, spread),
@@ -60,6 +62,8 @@ def suite_against_floor(rounds: int) -> Figure:
         ("make test, once", outcome.seconds, outcome.seconds, None),
     ]
     note = f"make test {outcome.verdict} ({outcome.detail}): {outcome.seconds / floor:.1f} × floor."
+    if outcome.verdict == "FAILED":
+        note = f"make test FAILED, so its time says nothing. Its last line: {' '.join(last)}"
     columns = ("what", "best s", "median s", "spread")
     return Figure("The suite and what it cannot go below", columns, rows, load.others, (note,))
 

@@ -31,6 +31,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 """
 OFFLINE = ["unshare", "--user", "--map-root-user", "--net", sys.executable, "-c", RAISE_LOOPBACK]
 KILLS = 20  # of each kind
+HANDED_DOWN = ("ARGS", "JOBS", "ROUNDS", "NB")  # make passes them on if its user gave them
 GRACE = 10  # seconds between asking a stopped suite to end and killing it
 
 
@@ -94,7 +95,8 @@ def suite(
 ) -> Outcome:
     """`make test` once: under the command `before`, some tests `only`, with `more` environment."""
     # What the calling make exports for its own children would change this one.
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+    foreign = (*HANDED_DOWN, *(k for k in os.environ if k.startswith(("MAKE", "MFLAGS"))))
+    environment = {k: v for k, v in os.environ.items() if k not in foreign}
     report = log.with_suffix(".xml")
     environment |= {"PYTEST_ADDOPTS": f"--junitxml={shlex.quote(str(report))}"} | (more or {})
     command = [*before, "make", "test", *([f"JOBS={jobs}"] if jobs else [])]
