@@ -240,6 +240,7 @@ import os, signal, sys, tempfile
 from utils.cluster import LocalCluster
 program, folder, isolated = sys.argv[1:]
 tempfile.tempdir = folder
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what runs in the background
 with LocalCluster(program, isolated=isolated == "True") as cluster:
     try:
         print("up", flush=True)
