@@ -1,4 +1,4 @@
-"""What tests share: a fresh Python process, and this process's machine."""
+"""What tests share: a fresh Python process, this process's machine, what a check says."""
 
 import functools
 import os
@@ -36,6 +36,17 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
 def machine():
     """The host and four GPUs, virtual where there are none; one per test process."""
     return _machine()
+
+
+@pytest.fixture
+def said(machine, capsys):
+    """`said(check, answer)` runs an exercise's check and returns the first line it prints."""
+
+    def run(check, *answers):
+        check(*answers)
+        return capsys.readouterr().out.splitlines()[0]
+
+    return run
 
 
 @pytest.fixture

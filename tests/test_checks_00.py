@@ -10,17 +10,6 @@ from utils.session import session_config
 WEIGHTS = np.float32([[1], [1], [2]])
 
 
-@pytest.fixture
-def said(machine, capsys):
-    """Run a check and return its first line."""
-
-    def run(check, answer):
-        check(answer)
-        return capsys.readouterr().out.splitlines()[0]
-
-    return run
-
-
 @pytest.mark.parametrize(
     ("answer", "part"),
     [

@@ -10,17 +10,6 @@ LAYERS = {"a": "driver", "b": "libraries", "c": "visibility", "d": "build"}
 VIRTUAL = dict(lesson01.VIRTUAL)
 
 
-@pytest.fixture
-def said(machine, capsys):
-    """Run a check and return its first line."""
-
-    def run(check, answer):
-        check(answer)
-        return capsys.readouterr().out.splitlines()[0]
-
-    return run
-
-
 @pytest.mark.parametrize(
     ("answer", "part"),
     [

@@ -9,17 +9,6 @@ from utils.checks import lesson02
 RIGHT = {"1,3": [1, 3], "3,0,2": [3, 0, 2], "2,7,1": [2], "-1,0": [], "": []}
 
 
-@pytest.fixture
-def said(machine, capsys):
-    """Run a check and return its first line."""
-
-    def run(check, answer):
-        check(answer)
-        return capsys.readouterr().out.splitlines()[0]
-
-    return run
-
-
 @pytest.mark.parametrize(
     ("answer", "part"),
     [

@@ -16,17 +16,6 @@ RIGHT = {
 }
 
 
-@pytest.fixture
-def said(machine, capsys):
-    """Run a check and return its first line."""
-
-    def run(check, answer):
-        check(answer)
-        return capsys.readouterr().out.splitlines()[0]
-
-    return run
-
-
 @pytest.mark.parametrize(
     ("answer", "part"),
     [

@@ -30,17 +30,6 @@ CHOICE = {
 }
 
 
-@pytest.fixture
-def said(machine, capsys):
-    """Run a check and return its first line."""
-
-    def run(check, answer):
-        check(answer)
-        return capsys.readouterr().out.splitlines()[0]
-
-    return run
-
-
 @needs_list
 @pytest.mark.parametrize(
     ("answer", "part"),

@@ -13,17 +13,6 @@ TRANSFERS = {"data": 5, "control": 1, "bytes": 240}
 MOVING = {"a": "stay", "b": "move", "c": "stay", "d": "move"}
 
 
-@pytest.fixture
-def said(machine, capsys):
-    """Run a check and return its first line."""
-
-    def run(check, answer):
-        check(answer)
-        return capsys.readouterr().out.splitlines()[0]
-
-    return run
-
-
 @pytest.mark.parametrize(
     ("changes", "part"),
     [

@@ -16,17 +16,6 @@ LABELS = mnist.load().train_labels[:64]
 
 
 @pytest.fixture
-def said(machine, capsys):
-    """Run a check and return its first line."""
-
-    def run(check, answer):
-        check(answer)
-        return capsys.readouterr().out.splitlines()[0]
-
-    return run
-
-
-@pytest.fixture
 def after(machine):
     """What the exercises' `after` does, with the number of towers."""
     import tensorflow as tf

@@ -13,17 +13,6 @@ from utils.pipeline import BACKWARD, FORWARD, fill_and_drain
 SOLUTIONS = "solutions/07_model_parallelism.ipynb"
 
 
-@pytest.fixture
-def said(machine, capsys):
-    """Run a check and return its first line."""
-
-    def run(check, *answers):
-        check(*answers)
-        return capsys.readouterr().out.splitlines()[0]
-
-    return run
-
-
 @pytest.fixture(scope="module")
 def solution(machine):
     """What the solution notebook defines, by name."""

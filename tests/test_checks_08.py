@@ -9,18 +9,6 @@ from utils.checks import lesson08, lesson08_fleets
 from utils.clock import VirtualClock, asynchronous, fixed, spare_replicas, stragglers
 from utils.clock import lognormal as lognormal_times
 
-
-@pytest.fixture
-def said(capsys):
-    """Run a check and return its first line."""
-
-    def run(check, *answers):
-        check(*answers)
-        return capsys.readouterr().out.splitlines()[0]
-
-    return run
-
-
 # 8.1
 
 

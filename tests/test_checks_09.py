@@ -6,18 +6,6 @@ import pytest
 
 from utils.checks import lesson09
 
-
-@pytest.fixture
-def said(capsys):
-    """Run a check and return its first line."""
-
-    def run(check, *answers):
-        check(*answers)
-        return capsys.readouterr().out.splitlines()[0]
-
-    return run
-
-
 # 9.1
 
 
