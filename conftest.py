@@ -25,6 +25,10 @@ def pytest_configure(config: pytest.Config) -> None:
     ipython = os.environ["IPYTHONDIR"] = tempfile.mkdtemp(prefix="nbval-ipython-", dir=folder)
     if not worker:
         config.add_cleanup(lambda: shutil.rmtree(ipython, ignore_errors=True))
+        # nbval kills its kernels, so what they keep in temp files stays: put it there, too. What
+        # pytest keeps of failed tests does not go with it.
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+        os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="tmp-", dir=ipython)
     if not config.option.nbval:
         return
     if not config.option.nbval_sanitize_with:

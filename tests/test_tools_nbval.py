@@ -19,11 +19,15 @@ filterwarnings = error
 """
 
 
+# What a kernel keeps in a temp folder stays there when nbval kills it.
+KEEPS = "import os, tempfile\nfolder = tempfile.TemporaryDirectory()\nprint(object())"
+
+
 def lesson(zone):
     """Two cells; what the second one prints is stored as for this time zone."""
     return notebook(
         text("# A\n\n## 1 · Begin"),
-        code("import os\nprint(object())", outputs=(printed("<object object at 0x1234567>\n"),)),
+        code(KEEPS, outputs=(printed("<object object at 0x1234567>\n"),)),
         code(
             "print(os.environ['TZ'], os.environ.get('MPLBACKEND', '-')[:6])",
             outputs=(printed(f"{zone} module\n"),),
