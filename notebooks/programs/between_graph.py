@@ -18,6 +18,7 @@ from pathlib import Path
 from utils import mnist, network
 from utils.cluster_trace import ran_by_task
 from utils.partners import explain, why_no_session
+from utils.program import prepare
 from utils.tfconfig import Role, RoleError, add_arguments, role_of
 
 BY_HAND = """\
@@ -282,12 +283,8 @@ def main(options, role):
 
 
 if __name__ == "__main__":
-    sys.stdout.reconfigure(line_buffering=True)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # TensorFlow's calls do not notice Ctrl-C
     OPTIONS, ROLE = arguments(sys.argv[1:])
-    if ROLE.job == "ps":
-        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # it would take the memory of every GPU
-    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # without Keras 3 it starts a second sooner
+    prepare(ROLE)
     import tensorflow as tf
 
     v1 = tf.compat.v1

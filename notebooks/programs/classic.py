@@ -5,15 +5,13 @@ parameter server joins, the workers build under `replica_device_setter` and trai
 The last line says what failed and how it was mended, as JSON. A parameter server never ends.
 """
 
-import argparse
 import ast
 import json
 import os
 import re
-import signal
 import sys
 
-from utils.tfconfig import RoleError, add_arguments, role_of
+from utils.program import prepare, read_role
 
 SCRIPT = """\
 ps_hosts, worker_hosts, job, index = sys.argv[1:]
@@ -81,15 +79,8 @@ def main(role):
 
 
 if __name__ == "__main__":
-    sys.stdout.reconfigure(line_buffering=True)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # TensorFlow's calls do not notice Ctrl-C
-    parser = argparse.ArgumentParser(usage="%(prog)s [options]", description=__doc__)
-    add_arguments(parser)
-    try:
-        ROLE = role_of(parser.parse_args())
-    except RoleError as error:
-        parser.error(str(error))
-    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # without Keras 3 it starts a second sooner
+    ROLE = read_role(__doc__)
+    prepare(ROLE)
     import tensorflow as tf
 
     main(ROLE)

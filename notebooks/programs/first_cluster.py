@@ -7,14 +7,11 @@ counters that start at zero. They differ in name, task or container. Then all re
 find, through a new session.
 """
 
-import argparse
 import json
 import os
-import signal
-import sys
 
 from utils.cluster_trace import ran_by_task
-from utils.tfconfig import RoleError, add_arguments, role_of
+from utils.program import prepare, read_role
 
 INPUT = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0], [10.0, 11.0, 12.0]]
 WEIGHTS = [[1.0], [1.0], [2.0]]
@@ -146,15 +143,8 @@ def main(role):
 
 
 if __name__ == "__main__":
-    sys.stdout.reconfigure(line_buffering=True)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # TensorFlow's calls do not notice Ctrl-C
-    parser = argparse.ArgumentParser(usage="%(prog)s [options]", description=__doc__)
-    add_arguments(parser)
-    try:
-        ROLE = role_of(parser.parse_args())
-    except RoleError as error:
-        parser.error(str(error))
-    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # without Keras 3 it starts a second sooner
+    ROLE = read_role(__doc__)
+    prepare(ROLE)
     import tensorflow as tf
 
     v1 = tf.compat.v1
