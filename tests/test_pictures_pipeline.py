@@ -55,3 +55,5 @@ def test_axes_that_it_gets_and_no_step():
     assert pipeline_lanes(STEPS, title="t", ax=ax) is ax
     with pytest.raises(ValueError, match="no step to draw"):
         pipeline_lanes([], title="t")
+    with pytest.raises(ValueError, match="unit='s': give one of ms, steps"):
+        pipeline_lanes(STEPS, title="t", unit="s")

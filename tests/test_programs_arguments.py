@@ -85,6 +85,37 @@ def test_a_wrong_tf_config_is_refused(case):
 
 
 @pytest.mark.parametrize(
+    "task",
+    [
+        {"type": "worker", "index": "1"},
+        {"type": "chief", "index": 0},
+        {"type": "worker", "index": 7},
+    ],
+)
+def test_tensorflow_itself_takes_a_wrong_role_without_a_word(monkeypatch, task):
+    """That is why the programs look before."""
+    import tensorflow as tf
+
+    text = config(task=task)
+    with pytest.raises(RoleError):
+        parse_tf_config(text)
+    monkeypatch.setenv("TF_CONFIG", text)
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    assert resolver.cluster_spec().as_dict() == CLUSTER
+    assert (resolver.task_type, resolver.task_id) == (task["type"], int(task["index"]))
+
+
+def test_a_session_manager_waits_30_seconds_between_two_looks_by_default():
+    """`MonitoredTrainingSession` uses one and has no argument for it."""
+    import tensorflow as tf
+
+    train = tf.compat.v1.train
+    wait = inspect.signature(train.SessionManager).parameters["recovery_wait_secs"]
+    assert wait.default == 30
+    assert "recovery_wait_secs" not in inspect.signature(train.MonitoredTrainingSession).parameters
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         ([], "No role: give --ps_hosts"),

@@ -95,13 +95,20 @@ def plans(job: Job, fleet: Fleet) -> list[Plan]:
     All devices work, or one. Replicas and stages together are as many as the devices.
 
     Raises:
-        TypeError, ValueError: a count is not a whole number from 1 on.
+        TypeError, ValueError: a count is not a whole number from 1 on, or a size or a speed is
+            not above 0 (a latency may be 0).
 
     Introduced in lesson 07.
     """
     check_count(job.layers, "layers", most=10**6)
     check_count(job.batch, "batch", most=10**9)
     n = check_count(fleet.devices, "devices", most=10**6)
+    for name in ("parameter_bytes", "border_bytes", "work"):
+        _check_positive(name, getattr(job, name))
+    for name in ("memory", "speed", "bandwidth"):
+        _check_positive(name, getattr(fleet, name))
+    if not fleet.latency >= 0:
+        raise ValueError(f"latency={fleet.latency!r}: give seconds, 0 or more.")
     found = [_replicated(job, fleet, 1, 1, 1)]
     for parts in range(1, min(n, job.layers) + 1):
         replicas, left = divmod(n, parts)
@@ -133,6 +140,11 @@ def choose(job: Job, fleet: Fleet) -> Plan:
         f"no plan fits into {fleet.memory:,.0f} bytes per device: the smallest, {least.scheme}, "
         f"needs {least.held:,.0f}. Take more devices, or a smaller batch."
     )
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not value > 0:
+        raise ValueError(f"{name}={value!r}: give a number above 0.")
 
 
 def _replicated(job: Job, fleet: Fleet, replicas: int, parts: int, pieces: int) -> Plan:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from utils.pipeline import BACKWARD, Step
 from utils.style import device_look
 
+UNITS = {"ms": (1e3, "time (ms)"), "steps": (1, "time (steps)")}
 NARROW = 0.025  # of the width; a bar below this gets no text
 
 
@@ -27,13 +28,15 @@ def pipeline_lanes(
         The matplotlib ``Axes``.
 
     Raises:
-        ValueError: no step.
+        ValueError: no step, or another unit.
 
     Introduced in lesson 07.
     """
     if not steps:
         raise ValueError("no step to draw: give the steps of a schedule or of a traced run.")
-    scale, label = {"ms": (1e3, "time (ms)"), "steps": (1, "time (steps)")}[unit]
+    if unit not in UNITS:
+        raise ValueError(f"unit={unit!r}: give one of {', '.join(UNITS)}.")
+    scale, label = UNITS[unit]
     stages = 1 + max(step.stage for step in steps)
     if ax is None:
         import matplotlib.pyplot as plt
