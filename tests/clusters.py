@@ -7,7 +7,7 @@ import textwrap
 import time
 from pathlib import Path
 
-from utils.isolation import Holder, Refused
+from utils.cluster.isolation import Holder, Refused
 
 DEADLINE = 60  # seconds; what is waited for usually takes under one
 ROLE = """

@@ -24,8 +24,8 @@ def lesson_06(machine) -> dict[str, object]:
     import numpy as np
     import tensorflow as tf
 
-    from utils.network import initial_weights, mean_loss
-    from utils.session import session_config
+    from utils.machine import session_config
+    from utils.training import initial_weights, mean_loss
 
     v1 = tf.compat.v1
     return run_cells(
@@ -45,10 +45,9 @@ def lesson_07(machine) -> dict[str, object]:
     import numpy as np
     import tensorflow as tf
 
-    from utils import mnist, network, pipeline
-    from utils.devices import role
-    from utils.session import session_config
-    from utils.trace import trace
+    from utils.machine import role, session_config
+    from utils.runs import pipeline, trace
+    from utils.training import mnist, network
 
     data = mnist.load()
     return run_cells(

@@ -345,7 +345,7 @@ def trained(machine):
     """`trained(way, network, gpus, dtype)`: the weights after five steps on one batch of 24."""
     from tools.bench_stages import stages
     from tools.bench_ways import towers
-    from utils import mnist
+    from utils.training import mnist
 
     data = mnist.load()
 
@@ -394,7 +394,7 @@ def test_mirrored_with_both_reductions_trains_as_one_device_in_float64(fresh):
         machine = begin(gpus=2)
         from tools.bench_networks import NETWORKS
         from tools.bench_ways import mirrored, towers
-        from utils import mnist
+        from utils.training import mnist
         data = mnist.load()
         x, y = mnist.inputs(data.train_images[:24], "float64"), data.train_labels[:24]
         one = towers(NETWORKS["conv"], machine.gpus[:1], x, y)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from utils import mnist
+from utils.training import mnist
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOL = ROOT / "tools" / "build_data.py"
@@ -179,7 +179,7 @@ def test_file_carries_no_times_and_no_traces_of_a_machine(tool, package, tmp_pat
 
 
 def test_content_that_is_not_the_recorded_one_is_reported(tool, package, tmp_path):
-    with pytest.raises(SystemExit, match="utils/mnist.py records the content"):
+    with pytest.raises(SystemExit, match="utils/training/mnist.py records the content"):
         tool.main([str(package[1]), "--out", str(tmp_path / "out.npz")])
 
 

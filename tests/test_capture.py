@@ -6,8 +6,7 @@ import threading
 
 import pytest
 
-from utils import capture
-from utils.capture import captured, write_back
+from utils.machine import capture, captured, write_back
 
 
 def _descriptors() -> set[str]:
@@ -132,7 +131,7 @@ def test_written_back_although_a_descriptor_takes_little_at_once(monkeypatch):
 
 SCRIPT = """
     import ctypes, logging, os, subprocess, sys
-    from utils.capture import captured, write_back
+    from utils.machine import captured, write_back
 
     out, err = sys.stdout, sys.stderr
     count = len(os.listdir("/proc/self/fd"))
@@ -186,7 +185,7 @@ def test_restores_even_if_a_stream_is_broken(fresh):
     done = fresh(
         """
         import os, sys
-        from utils.capture import captured
+        from utils.machine import captured
 
         class Broken:
             ready = True

@@ -5,7 +5,7 @@ import pytest
 
 from utils.checks import lesson00
 from utils.checks.outcome import ExerciseNotDone
-from utils.session import session_config
+from utils.machine import session_config
 
 WEIGHTS = np.float32([[1], [1], [2]])
 

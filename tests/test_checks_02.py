@@ -85,7 +85,7 @@ def test_limits(said):
 def _configurations():
     import tensorflow as tf
 
-    from utils.memory_settings import set_gpu_memory
+    from utils.memory import set_gpu_memory
 
     config = tf.config
     limit = config.LogicalDeviceConfiguration(memory_limit=4096)

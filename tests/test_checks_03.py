@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from utils.checks import lesson03
-from utils.devices import role
+from utils.machine import role
 
 RIGHT = {
     "v": "GPU 1",

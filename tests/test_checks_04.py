@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from utils import kernels
 from utils.checks import lesson04
-from utils.devices import role
-from utils.kernels import has_kernel, kernels_of
+from utils.machine import role
+from utils.placement import has_kernel, kernels, kernels_of
 
 needs_list = pytest.mark.skipif(
     not kernels.lists_gpu_kernels(), reason="this build of TensorFlow lists no kernels for GPUs"

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from tests.lesson_cells import run_cells
-from utils import mnist
 from utils.checks import lesson06
-from utils.network import initial_weights, mean_loss
+from utils.training import initial_weights, mean_loss, mnist
 
 SOLUTIONS = "solutions/06_in_graph_towers.ipynb"
 IMAGES = mnist.inputs(mnist.load().train_images[:64], "float64")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.lesson_cells import NOTEBOOKS, run_cells
 from utils.checks import lesson07
-from utils.pipeline import BACKWARD, FORWARD, fill_and_drain
+from utils.runs import BACKWARD, FORWARD, fill_and_drain
 
 SOLUTIONS = "solutions/07_model_parallelism.ipynb"
 

@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 
-from utils import mnist, network
 from utils.clock import (
     VirtualClock,
     asynchronous,
@@ -19,6 +18,7 @@ from utils.clock import (
     spare_replicas,
     synchronous,
 )
+from utils.training import mnist, network
 
 STEPS, RATE = 20, 0.5
 

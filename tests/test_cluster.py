@@ -353,5 +353,5 @@ def test_wrong_arguments_are_refused_at_once(here, options, kind, message):
 
 
 def test_it_imports_no_tensorflow(fresh):
-    done = fresh("import sys, utils.cluster; print('tensorflow' in sys.modules)")
+    done = fresh("import sys, utils.cluster.local; print('tensorflow' in sys.modules)")
     assert done.stdout == "False\n", done.stderr

@@ -11,9 +11,8 @@ import pytest
 from clusters import DEADLINE, alive, nothing_left, refusal, write
 from jupyter_client.manager import KernelManager
 
-from utils import isolation, launch
-from utils.cluster import ClusterError, LocalCluster
-from utils.ports import free_ports
+from utils.cluster import ClusterError, LocalCluster, isolation, launch
+from utils.cluster.ports import free_ports
 
 SERVER = """
 import socket
@@ -153,7 +152,7 @@ def test_where_isolation_is_refused_the_ports_are_open_and_it_says_so(
 ):
     words, reason = REFUSALS[case]
     monkeypatch.setattr(isolation, "private_command", lambda: words)
-    monkeypatch.setattr("utils.live.visible", lambda: True)
+    monkeypatch.setattr("utils.cluster.live.visible", lambda: True)
     with start(here) as cluster:
         assert cluster.isolated is False
         cluster.wait_for("worker 0", "reached every task")

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from utils import devices
-from utils.devices import Machine, check_count, role, virtual_gpus
+from utils.machine import Machine, check_count, devices, role, virtual_gpus
 
 FULL = "/job:localhost/replica:0/task:0/device:"
 

@@ -1,4 +1,4 @@
-"""utils.diagnosis, its layers, the machines in data/machines, asking this machine, data/logs."""
+"""utils.diagnosis: its table, its layers, the machines in data/machines, this machine, logs."""
 
 import dataclasses
 import json
@@ -14,19 +14,22 @@ from types import SimpleNamespace
 
 import pytest
 
-from utils import machine_probe
-from utils.diagnosis import LAYERS, Diagnosis, Row, diagnose
-from utils.machine_probe import CUDA_12_LIBRARIES, DRIVER_LIBRARY, check_libraries
-from utils.machine_record import (
-    MACHINES,
+from utils.diagnosis import (
     Card,
+    Diagnosis,
     Gpu,
     Library,
     NvidiaSmi,
     Observation,
+    Row,
+    diagnose,
     load_machine,
     recorded_machines,
 )
+from utils.diagnosis import probe as machine_probe
+from utils.diagnosis.layer_table import LAYERS
+from utils.diagnosis.probe import CUDA_12_LIBRARIES, DRIVER_LIBRARY, check_libraries
+from utils.diagnosis.record import MACHINES
 from utils.placement import parse
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -475,7 +478,8 @@ def asked(tmp_path_factory):
     output = in_fresh_process(
         """
         import dataclasses, json, os, pathlib
-        from utils.machine_probe import _search_folders, check_libraries, observe
+        from utils.diagnosis import observe
+        from utils.diagnosis.probe import _search_folders, check_libraries
 
         program = pathlib.Path("nvidia-smi").absolute()
         # the loader has read this one at the start; what it becomes later does not count
@@ -588,7 +592,7 @@ def test_only_folders_that_were_named_before_the_start_count(asked):
 
 def test_without_tensorflow_the_reason_is_kept(tmp_path):
     (tmp_path / "tensorflow.py").write_text("raise ImportError('libfoo.so: not here\\nmore')\n")
-    code = "from utils.machine_probe import observe; print(observe().to_json())"
+    code = "from utils.diagnosis.probe import observe; print(observe().to_json())"
     seen = Observation.from_json(in_fresh_process(code, tmp_path))
     assert seen.tensorflow is None and seen.import_error == "libfoo.so: not here"
     assert (seen.cuda_build, seen.libraries, seen.gpus) == (False, (), ())
@@ -613,7 +617,7 @@ def test_a_library_outside_the_search_path_is_told_but_not_called_loaded(tmp_pat
 
 @LINUX
 def test_a_check_that_does_not_end_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("utils.machine_probe._OPEN_EACH", "import time; time.sleep(600)")
+    monkeypatch.setattr("utils.diagnosis.probe._OPEN_EACH", "import time; time.sleep(600)")
     (library,) = check_libraries(("libcourse.so",), [], [], 0.2)
     assert library == Library("libcourse.so", None, "the check failed (no answer within 0.2 s)")
 
@@ -692,7 +696,7 @@ def test_tensorflow_may_say_more_or_less_about_a_gpu(details, expected):
 
 
 def test_a_diagnosis_of_this_machine_needs_no_argument(monkeypatch):
-    monkeypatch.setattr("utils.diagnosis.observe", lambda: load_machine("two_gpus"))
+    monkeypatch.setattr("utils.diagnosis.layer_table.observe", lambda: load_machine("two_gpus"))
     assert diagnose() == diagnose(load_machine("two_gpus"))
 
 

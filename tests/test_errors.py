@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from utils.errors import reason
-from utils.session import session_config
+from utils.machine import reason, session_config
 
 
 def _uninitialised(tf):

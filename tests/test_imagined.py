@@ -17,11 +17,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from utils.errors import reason
-from utils.imagined import Failure, ImaginedMachine, PlacementError, Rule
-from utils.kernels import lists_gpu_kernels
-from utils.placement import placement_log
-from utils.session import session_config
+from utils.machine import reason, session_config
+from utils.placement import (
+    Failure,
+    ImaginedMachine,
+    PlacementError,
+    Rule,
+    lists_gpu_kernels,
+    placement_log,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 GPUS = 3  # of the virtual machine: CPU:0 to CPU:3
@@ -603,7 +607,7 @@ def test_prints_a_table_with_roles():
 def test_imagining_sets_up_no_device(fresh):
     code = """
         import tensorflow as tf
-        from utils.imagined import ImaginedMachine
+        from utils.placement import ImaginedMachine
         with tf.Graph().as_default() as graph:
             tf.constant(1.0) + tf.compat.v1.Variable(2.0)
         ImaginedMachine(gpus=2).place(graph)
@@ -663,7 +667,7 @@ def test_impossible_arguments_are_one_clear_error(ask, error, part):
 
 
 def test_a_build_without_gpu_kernels_imagines_no_gpu(monkeypatch):
-    monkeypatch.setattr("utils.imagined.machine.lists_gpu_kernels", lambda: False)
+    monkeypatch.setattr("utils.placement.imagined.machine.lists_gpu_kernels", lambda: False)
     with pytest.raises(RuntimeError, match="lists no kernels for GPUs"):
         ImaginedMachine(gpus=1)
     assert short(ImaginedMachine(gpus=0).place(graph_of(_sum)))["c"] == HOST

@@ -41,9 +41,8 @@ EACH_MODULE = """
     print(json.dumps({name: in_a_child(name) for name in ["utils", *names]}))
 """
 CORE = {
-    *("utils.capture", "utils.devices", "utils.session", "utils.start", "utils.style"),
-    *("utils.placement", "utils.trace", "utils.checks.outcome"),
-    *("utils.pictures.timeline", "utils.pictures.machine", "utils.pictures.lanes"),
+    *("utils.start", "utils.style", "utils.machine", "utils.placement", "utils.runs"),
+    *("utils.cluster", "utils.task", "utils.pictures", "utils.checks"),
 }
 
 

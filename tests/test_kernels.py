@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from utils import kernels
-from utils.kernels import has_kernel, kernel_for, kernels_of
+from utils.placement import has_kernel, kernel_for, kernels, kernels_of
 
 FLOATS = {"float16", "float32", "float64", "bfloat16"}
 

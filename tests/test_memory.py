@@ -1,10 +1,10 @@
-"""utils.memory and utils.pools: the model of GPU memory, and what it was checked against."""
+"""utils.memory: the model of GPU memory, and what it was checked against."""
 
 import pytest
 
-from utils.memory import LABEL, Program, do_they_fit
-from utils.nvidia_smi import example, read_cards, read_processes
-from utils.pools import Pool, default_limit_mb, reserve_mb
+from utils.cards import example, read_cards, read_processes
+from utils.memory import Pool, Program, default_limit_mb, do_they_fit, reserve_mb
+from utils.memory.model import LABEL
 
 FOUR = read_cards(example("four_cards"))
 CARD = FOUR[:1]

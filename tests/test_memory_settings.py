@@ -1,4 +1,4 @@
-"""utils.memory_settings, and TensorFlow's own memory settings that it stands on.
+"""utils.memory.settings, and TensorFlow's own memory settings that it stands on.
 
 TensorFlow's real configuration code runs here over stand-in GPUs: only the list of physical
 devices, which the driver would give, is invented.
@@ -10,8 +10,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.eager import context
 
-from utils.memory_settings import set_gpu_memory
-from utils.stand_in import stand_in_gpus
+from utils.memory import set_gpu_memory, stand_in_gpus
 
 v1 = tf.compat.v1
 growth_of = tf.config.experimental.get_memory_growth

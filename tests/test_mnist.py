@@ -1,4 +1,4 @@
-"""utils.mnist: the data file, loading, shards and batches."""
+"""utils.training.mnist: the data file, loading, shards and batches."""
 
 import hashlib
 import io
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from utils import mnist
+from utils.training import mnist
 
 ROOT = Path(__file__).resolve().parent.parent
 COURSE_FILE = mnist.FILE  # some tests make `load` read another
@@ -128,7 +128,8 @@ def test_load_is_cached_read_only_and_prints_in_one_line():
 
 def test_file_is_found_from_any_folder_and_tensorflow_is_not_imported(tmp_path):
     program = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from utils import mnist; mnist.load(); "
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from utils.training import mnist; mnist.load(); "
         "print(sorted({'tensorflow', 'keras', 'matplotlib'} & set(sys.modules)))"
     )
     command = [sys.executable, "-B", "-c", program, str(ROOT)]

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from tests.lesson_cells import lesson_07
-from utils import mnist, network, pipeline
-from utils.devices import role
-from utils.session import session_config
-from utils.trace import trace
+from utils.machine import role, session_config
+from utils.runs import pipeline, trace
+from utils.training import mnist, network
 
 EQUAL = 1e-12  # float64: rounding is below 1e-15, the smallest bug above 1e-6
 MODEL = 8 * (784 * 128 + 128 + 128 * 10 + 10)

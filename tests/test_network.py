@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from utils import mnist, network
+from utils.training import mnist, network
 
 
 def _by_hand(weights, x, y):

@@ -1,11 +1,10 @@
-"""utils.nvidia_smi: cards and processes read from what nvidia-smi prints."""
+"""utils.cards.nvidia_smi: cards and processes read from what nvidia-smi prints."""
 
 import re
 
 import pytest
 
-from utils import nvidia_smi
-from utils.nvidia_smi import Card, Process, example, read_cards, read_processes
+from utils.cards import Card, Process, example, nvidia_smi, read_cards, read_processes
 
 SCREENS = ["idle", "default", "fraction", "growth", "visible_3_2"]
 

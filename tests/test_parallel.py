@@ -5,9 +5,9 @@ import random
 import pytest
 import tensorflow as tf
 
-from utils.parallel import critical_path, overlap
-from utils.session import session_config
-from utils.trace import Interval, Node, Trace, trace
+from utils.machine import session_config
+from utils.runs import Node, Trace, critical_path, overlap, trace
+from utils.runs.trace import Interval
 
 v1 = tf.compat.v1
 GPU = "/CPU:1"
@@ -142,9 +142,9 @@ ON_ONE_CORE = """
     from utils.start import begin
     machine = begin(gpus=2, names=True)
     import tensorflow as tf
-    from utils.parallel import overlap
-    from utils.session import session_config
-    from utils.trace import trace
+    from utils.runs import overlap
+    from utils.machine import session_config
+    from utils.runs import trace
     for wait in (False, True):
         graph = tf.Graph()
         with graph.as_default():

@@ -4,9 +4,11 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib.text import Text
 
-from utils import kernels, style
+from utils import style
+from utils.pictures import kernel_matrix
 from utils.pictures import kernel_matrix as picture
-from utils.pictures.kernel_matrix import kernel_matrix, kernel_memory
+from utils.pictures.kernel_matrix import kernel_memory
+from utils.placement import kernels
 
 needs_list = pytest.mark.skipif(
     not kernels.lists_gpu_kernels(), reason="this build of TensorFlow lists no kernels for GPUs"

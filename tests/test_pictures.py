@@ -11,11 +11,11 @@ from matplotlib.colors import to_rgba
 from matplotlib.text import Annotation, Text
 
 from utils import style
-from utils.devices import Machine, role
-from utils.pictures.lanes import lanes
-from utils.pictures.machine import machine_diagram
-from utils.pictures.timeline import lane_order, timeline
-from utils.trace import Interval, Node, Trace, Transfer, trace
+from utils.machine import Machine, role
+from utils.pictures import lanes, machine_diagram, timeline
+from utils.pictures.timeline import lane_order
+from utils.runs import Node, Trace, Transfer, trace
+from utils.runs.trace import Interval
 
 v1 = tf.compat.v1
 HOST, GPU0, GPU1, GPU2 = (f"/CPU:{i}" for i in range(4))

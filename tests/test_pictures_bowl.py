@@ -6,7 +6,7 @@ import pytest
 
 from utils import style
 from utils.clock import VirtualClock, asynchronous, fixed, synchronous
-from utils.pictures.bowl import bowl
+from utils.pictures import bowl
 
 
 @pytest.fixture(autouse=True)

@@ -4,10 +4,12 @@ import matplotlib.pyplot as plt
 import pytest
 
 from utils import style
+from utils.cards import example, read_cards
 from utils.memory import Program, do_they_fit
-from utils.nvidia_smi import example, read_cards
-from utils.pictures.cards import FAILED, NOTE, cards_diagram, held_over_time
-from utils.trace import Allocation, Trace
+from utils.pictures import cards_diagram, held_over_time
+from utils.pictures.cards import FAILED, NOTE
+from utils.runs import Trace
+from utils.runs.trace import Allocation
 
 FOUR = read_cards(example("four_cards"))
 GPUS = "/job:localhost/replica:0/task:0/device:CPU:"

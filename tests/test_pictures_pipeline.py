@@ -3,8 +3,8 @@
 import matplotlib.pyplot as plt
 import pytest
 
-from utils.pictures.pipeline import pipeline_lanes
-from utils.pipeline import fill_and_drain, schedule
+from utils.pictures import pipeline_lanes
+from utils.runs import fill_and_drain, schedule
 from utils.style import device_look
 
 STEPS = schedule(fill_and_drain(2, 3), [1, 1], [2, 1])

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from utils import style
-from utils.pictures.pool import pool_over_steps
+from utils.pictures import pool_over_steps
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from utils.pictures.speedup import amdahl, gustafson, speedup
+from utils.pictures import amdahl, gustafson, speedup
 
 
 @pytest.fixture(autouse=True)

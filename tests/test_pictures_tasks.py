@@ -5,7 +5,7 @@ import pytest
 from matplotlib.patches import FancyBboxPatch
 
 from utils import style
-from utils.pictures.tasks import who_ran_what
+from utils.pictures import who_ran_what
 
 RAN = {
     "ps 0": {"Const": 1, "ReadVariableOp": 5},

@@ -13,8 +13,7 @@ from utils.clock import (
     one_slow,
     spare_replicas,
 )
-from utils.pictures.curves import curves, training_curves
-from utils.pictures.training import staleness_histogram, worker_timeline
+from utils.pictures import curves, staleness_histogram, training_curves, worker_timeline
 
 
 @pytest.fixture(autouse=True)

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from utils.pipeline import (
+from utils.runs import (
     BACKWARD,
     FORWARD,
     Step,
+    Trace,
     durations,
     fill_and_drain,
     idle_share,
@@ -19,7 +20,7 @@ from utils.pipeline import (
     ran,
     schedule,
 )
-from utils.trace import Interval, Trace
+from utils.runs.trace import Interval
 
 seconds = st.floats(0.01, 10)
 pipelines = st.integers(1, 5).flatmap(

@@ -10,8 +10,8 @@ import tensorflow as tf
 from jupyter_client.manager import KernelManager
 
 from tools import nbenv
+from utils.machine import session_config
 from utils.placement import Placement, PlacementLog, parse, placement_log
-from utils.session import session_config
 
 v1 = tf.compat.v1
 DEADLINE = 120  # seconds after which a kernel is given up
@@ -264,7 +264,7 @@ PROGRAM = """
     machine = begin(gpus=2)
     import tensorflow as tf
     from utils.placement import placement_log
-    from utils.session import session_config
+    from utils.machine import session_config
 
     v1 = tf.compat.v1
 

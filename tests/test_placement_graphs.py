@@ -5,8 +5,8 @@ import random
 import pytest
 import tensorflow as tf
 
+from utils.machine import session_config
 from utils.placement import parse, placement_log
-from utils.session import session_config
 
 v1 = tf.compat.v1
 GRAPHS, BATCHES = 200, 4

@@ -4,8 +4,8 @@ import pytest
 
 PREPARE = """
 import os, signal, sys
-from utils.program import prepare
-from utils.tfconfig import Role
+from utils.task import prepare
+from utils.task import Role
 prepare(Role({"ps": ["a:1"], "worker": ["b:1"]}, JOB, 0))
 print(os.environ["CUDA_VISIBLE_DEVICES"], os.environ["TF_USE_LEGACY_KERAS"])
 print(signal.getsignal(signal.SIGINT) == signal.SIG_DFL, sys.stdout.line_buffering)

@@ -11,7 +11,7 @@ import sys
 import pytest
 from programs import BETWEEN_GRAPH, PROGRAMS, module
 
-from utils.tfconfig import Role, RoleError, add_arguments, parse_tf_config, role_of
+from utils.task import Role, RoleError, add_arguments, parse_tf_config, role_of
 
 CLUSTER = {"ps": ["a:1"], "worker": ["b:1", "b:2"]}
 TYPED = ["--ps_hosts=a:1", "--worker_hosts=b:1,b:2", "--job_name=worker", "--task_index=1"]

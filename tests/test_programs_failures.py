@@ -15,7 +15,7 @@ import pytest
 from programs import BETWEEN_GRAPH, DEADLINE, KILLS, labels, weights_of
 
 from utils.cluster import ClusterError, LocalCluster
-from utils.ports import free_ports
+from utils.cluster.ports import free_ports
 
 
 @pytest.fixture(autouse=True)

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from programs import BETWEEN_GRAPH, DEADLINE, KILLS, labels, module, weights_of
 
-from utils import mnist, network
 from utils.cluster import DeadlineError, LocalCluster
-from utils.ports import free_ports
+from utils.cluster.ports import free_ports
+from utils.training import mnist, network
 
 STEPS, BATCH, RATE = 400, 64, 0.2  # the program's own
 

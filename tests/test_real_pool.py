@@ -1,11 +1,10 @@
-"""utils.real_pool: TensorFlow's own allocator, and the model that follows it."""
+"""utils.memory.real_pool: TensorFlow's own allocator, and the model that follows it."""
 
 import pytest
 
-from utils import real_pool as module
-from utils.memory import Program, do_they_fit
-from utils.nvidia_smi import example, read_cards
-from utils.real_pool import real_pool
+from utils.cards import example, read_cards
+from utils.memory import Program, do_they_fit, real_pool
+from utils.memory.real_pool import _sizes
 
 CARD = read_cards(example("four_cards"))[:1]
 NEEDS = (0, 1, 20, 100, 10, 60, 250, 5)
@@ -41,7 +40,7 @@ SILENT = "import sys; print('child: step', file=sys.stderr)"
 
 
 def test_a_tensorflow_without_that_allocator(monkeypatch):
-    monkeypatch.setattr(module, "_CHILD", SILENT)
+    monkeypatch.setattr("utils.memory.real_pool._CHILD", SILENT)
     with pytest.raises(RuntimeError, match="ended with code 0"):
         real_pool((1,))
 
@@ -49,4 +48,4 @@ def test_a_tensorflow_without_that_allocator(monkeypatch):
 def test_sizes_from_the_log():
     line = "I0 bfc_allocator.cc:183] Total allocated bytes: {}MiB\n"
     steps = ["", line.format("2.00"), "other\n", line.format("6.00") + line.format("14.00")]
-    assert module._sizes(steps) == (0, 2, 2, 14)
+    assert _sizes(steps) == (0, 2, 2, 14)

@@ -3,7 +3,8 @@
 import pytest
 
 from utils.checks.lesson07 import counted_bytes
-from utils.schemes import BOTH, COLUMN, DATA, LAYER, ONE, Fleet, Job, choose, dense, plans
+from utils.training import Fleet, Job, choose, dense, plans
+from utils.training.schemes import BOTH, COLUMN, DATA, LAYER, ONE
 
 # 2 layers of 1000 bytes each, 10 bytes per example between them, 100 operations per example.
 JOB = Job(parameter_bytes=2000, layers=2, border_bytes=10, work=100, batch=40)

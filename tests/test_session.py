@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from utils import devices
-from utils.devices import Machine
-from utils.session import session_config
+from utils.machine import Machine, devices, session_config
 
 v1 = tf.compat.v1
 

@@ -1,9 +1,9 @@
-"""utils.stand_in: TensorFlow's own configuration over GPUs that are not there."""
+"""utils.memory.stand_in: TensorFlow's own configuration over GPUs that are not there."""
 
 import pytest
 import tensorflow as tf
 
-from utils.stand_in import stand_in_gpus
+from utils.memory import stand_in_gpus
 
 Limit = tf.config.LogicalDeviceConfiguration
 

@@ -2,7 +2,7 @@
 
 import json
 
-from utils.trace import trace
+from utils.runs import trace
 
 REPORT = """
     import json, os, sys
@@ -15,7 +15,8 @@ REPORT = """
         return None
 
     def set_up():
-        from utils import devices, start
+        from utils.machine import devices
+        from utils import start
         return {
             "tensorflow": "tensorflow" in sys.modules,
             "machine": str(devices._machine),
@@ -47,8 +48,8 @@ def test_bad_arguments_then_good_ones(fresh):
             REPORT
             + """
     import numpy as np
-    from utils import devices
-    from utils.session import session_config
+    from utils.machine import devices
+    from utils.machine import session_config
     from utils.start import begin
 
     bad = [
@@ -141,8 +142,9 @@ def test_after_tensorflow(fresh):
             REPORT
             + """
     import tensorflow as tf
-    from utils import devices, style
-    from utils.session import session_config
+    from utils.machine import devices
+    from utils import style
+    from utils.machine import session_config
     from utils.start import begin
 
     early = [attempt(begin), attempt(begin, gpus=1, names=True, xla=True), attempt(session_config)]
@@ -244,7 +246,7 @@ def test_xla_adds_a_second_type_of_device_and_changes_nothing_else(fresh):
 
     machine = begin(gpus=1, names=True, xla=True)
     import tensorflow as tf
-    from utils.devices import role
+    from utils.machine import role
 
     again = begin(gpus=1, names=True, xla=True)
     unpinned = tf.constant(1.0) + 1.0

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from utils.devices import role
-from utils.step_memory import memory_over_time
-from utils.trace import Allocation, Trace, trace
+from utils.machine import role
+from utils.runs import Trace, memory_over_time, trace
+from utils.runs.trace import Allocation
 
 v1 = tf.compat.v1
 # Bytes that one step of the 784-128-10 network takes on its GPU, in float32.

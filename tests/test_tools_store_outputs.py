@@ -50,7 +50,7 @@ def test_same_outputs(old, new, same):
 def test_clean_merges_streams_and_hides_folders():
     noisy = error("ValueError", "no")
     noisy.traceback = [
-        f"\x1b[36mFile \x1b[39m\x1b[32m{outputs.ROOT}/utils/trace.py:3\x1b[39m",
+        f"\x1b[36mFile \x1b[39m\x1b[32m{outputs.ROOT}/utils/runs/trace.py:3\x1b[39m",
         "File ~/a/lib/python3.11/site-packages/numpy/core.py:4",
         "File /usr/lib/python3.11/json/decoder.py:5, in x(/y)",
     ]

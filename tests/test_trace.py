@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from utils import trace as trace_module
-from utils.devices import role
+from utils.machine import role, session_config
 from utils.placement import placement_log
-from utils.session import session_config
-from utils.trace import Interval, trace
+from utils.runs import trace
+from utils.runs.trace import Interval, _read
 
 v1 = tf.compat.v1
 FULL = "/job:localhost/replica:0/task:0/device:"
@@ -550,7 +549,7 @@ def _record(*, kernels=()):
     for device, name, start, length in kernels:
         stats = record.step_stats.dev_stats.add(device=device)
         stats.node_stats.add(node_name=name, all_start_micros=start, op_end_rel_micros=length)
-    return trace_module._read(tf, "value", record)
+    return _read(tf, "value", record)
 
 
 def test_transfers_through_host_memory():
@@ -592,5 +591,5 @@ def test_devices_in_their_order():
     for number in (10, 2, 1):
         part = record.partition_graphs.add()
         part.node.add(name=f"n{number}", op="NoOp", device=f"{FULL}GPU:{number}")
-    run = trace_module._read(tf, None, record)
+    run = _read(tf, None, record)
     assert [node.name for node in run.nodes] == ["n1", "n2", "n10"]

@@ -1,13 +1,12 @@
-"""utils.visible: which card is the program's GPU 0."""
+"""utils.cards.visible: which card is the program's GPU 0."""
 
 import dataclasses
 import sys
 
 import pytest
 
-from utils import visible
-from utils.nvidia_smi import Instance, example, read_cards
-from utils.visible import children_report, visible_cards
+from utils.cards import children_report, example, read_cards, visible, visible_cards
+from utils.cards.nvidia_smi import Instance
 
 FOUR = read_cards(example("four_cards"))
 T4, A100 = read_cards(example("unlike_cards"))

@@ -67,7 +67,7 @@ def build(options: argparse.Namespace) -> Callable:
     tf.config.threading.set_inter_op_parallelism_threads(len(options.cores))
 
     from tools import bench_stages, bench_ways
-    from utils import mnist
+    from utils.training import mnist
 
     data = mnist.load()
     x, y = mnist.inputs(data.train_images[: options.batch]), data.train_labels[: options.batch]

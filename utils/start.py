@@ -11,9 +11,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from utils import devices, style
-from utils.capture import captured, write_back
-from utils.devices import Machine
+from utils import style
+from utils.machine import Machine, captured, devices, write_back
 
 LARGEST_SEED = 2**32 - 1
 XLA_DEVICES = "--tf_xla_enable_xla_devices"

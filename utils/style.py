@@ -55,7 +55,7 @@ def device_look(role: str) -> dict:
 
     Args:
         role: ``"host"`` or ``"GPU 0"``, ``"GPU 1"`` …, as
-            ``utils.devices.role`` gives it; any other device is white.
+            ``utils.machine.devices.role`` gives it; any other device is white.
 
     Returns:
         Keyword arguments for a matplotlib patch: face colour, hatch, edge.

@@ -15,11 +15,17 @@ import threading
 import time
 from pathlib import Path
 
-from utils import mnist, network
-from utils.cluster_trace import ran_by_task
-from utils.partners import explain, why_no_session
-from utils.program import prepare
-from utils.tfconfig import Role, RoleError, add_arguments, role_of
+from utils.task import (
+    Role,
+    RoleError,
+    add_arguments,
+    explain,
+    prepare,
+    ran_by_task,
+    role_of,
+    why_no_session,
+)
+from utils.training import mnist, network
 
 BY_HAND = """\
 by hand, in three terminals (on three machines: their names instead of localhost):

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 
-from utils.program import prepare, read_role
+from utils.task import prepare, read_role
 
 SCRIPT = """\
 ps_hosts, worker_hosts, job, index = sys.argv[1:]

@@ -10,8 +10,7 @@ find, through a new session.
 import json
 import os
 
-from utils.cluster_trace import ran_by_task
-from utils.program import prepare, read_role
+from utils.task import prepare, ran_by_task, read_role
 
 INPUT = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0], [10.0, 11.0, 12.0]]
 WEIGHTS = [[1.0], [1.0], [2.0]]

@@ -11,8 +11,7 @@ import os
 import sys
 import time
 
-from utils.program import prepare
-from utils.tfconfig import RoleError, add_arguments, role_of
+from utils.task import RoleError, add_arguments, prepare, role_of
 
 BY_HAND = """\
 by hand, in two terminals (on two machines: their names instead of localhost):

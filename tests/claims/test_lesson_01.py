@@ -4,8 +4,7 @@ import importlib.metadata
 import json
 
 from tests.claims.ledger import claim
-from utils.diagnosis import diagnose
-from utils.machine_record import load_machine
+from utils.diagnosis import diagnose, load_machine
 
 
 @claim(

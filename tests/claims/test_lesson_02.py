@@ -3,10 +3,8 @@
 import pytest
 
 from tests.claims.ledger import claim
-from utils.memory import Program, do_they_fit
-from utils.nvidia_smi import example, read_cards, read_processes
-from utils.real_pool import real_pool
-from utils.visible import visible_cards
+from utils.cards import example, read_cards, read_processes, visible_cards
+from utils.memory import Program, do_they_fit, real_pool
 
 FOUR = read_cards(example("four_cards"))
 CARD = FOUR[:1]

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.claims.ledger import claim
-from utils.devices import role
+from utils.machine import role, session_config
 from utils.placement import parse, placement_log
-from utils.session import session_config
 
 LOGS = Path(__file__).resolve().parents[2] / "data" / "logs"
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.claims.ledger import claim
-from utils.devices import role
-from utils.imagined import Failure, ImaginedMachine
-from utils.kernels import kernels_of, lists_gpu_kernels
+from utils.machine import role
+from utils.placement import Failure, ImaginedMachine, kernels_of, lists_gpu_kernels
 
 KERNELS = Path(__file__).resolve().parents[2] / "data" / "kernels"
 
@@ -37,10 +36,10 @@ ON_XLA = """
 from utils.start import begin
 begin(gpus=1, names=True, xla=True)
 import tensorflow as tf
-from utils.devices import role
-from utils.errors import reason
+from utils.machine import role
+from utils.machine import reason
 from utils.placement import placement_log
-from utils.session import session_config
+from utils.machine import session_config
 
 def attempt(run):
     try:

@@ -7,12 +7,10 @@ import pytest
 import tensorflow as tf
 
 from tests.claims.ledger import claim
-from utils import mnist, network
 from utils.cluster import LocalCluster
-from utils.devices import role
-from utils.parallel import overlap
-from utils.session import session_config
-from utils.trace import trace
+from utils.machine import role, session_config
+from utils.runs import overlap, trace
+from utils.training import mnist, network
 
 v1 = tf.compat.v1
 LINK = Path(__file__).resolve().parents[2] / "notebooks" / "programs" / "link.py"

@@ -7,8 +7,8 @@ import pytest
 
 from tests.claims.ledger import claim
 from tests.lesson_cells import lesson_06
-from utils.devices import role
-from utils.trace import trace
+from utils.machine import role
+from utils.runs import trace
 
 INPUT = np.arange(1, 13, dtype=np.float32).reshape(4, 3)
 WEIGHTS = np.float32([[1], [1], [2]])

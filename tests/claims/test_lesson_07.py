@@ -4,9 +4,9 @@ import numpy as np
 
 from tests.claims.ledger import claim
 from tests.lesson_cells import lesson_07
-from utils.devices import role
-from utils.network import initial_weights, mean_loss
-from utils.trace import trace
+from utils.machine import role
+from utils.runs import trace
+from utils.training import initial_weights, mean_loss
 
 BUDGET = 600_000  # bytes of weights that a device may hold; virtual GPUs have no limit
 

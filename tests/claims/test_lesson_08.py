@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tests.claims.ledger import claim
-from utils import mnist, network
 from utils.clock import VirtualClock, asynchronous, exponential, fixed
+from utils.training import mnist, network
 
 WAIT = 60  # seconds until a thread gives up
 RATE, BATCH = 0.1, 32

@@ -3,8 +3,8 @@
 import numpy as np
 
 from utils.checks.outcome import check, not_yet
-from utils.devices import current_machine, role
-from utils.trace import trace
+from utils.machine import current_machine, role
+from utils.runs import trace
 
 INPUT = np.array(
     [[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]], dtype=np.float32

@@ -3,8 +3,7 @@
 from types import SimpleNamespace
 
 from utils.checks.outcome import check, not_yet
-from utils.diagnosis import diagnose
-from utils.machine_record import load_machine
+from utils.diagnosis import diagnose, load_machine
 
 LAYERS = ("hardware", "driver", "build", "libraries", "visibility")
 # What exercise 1.1 tells of each machine, by the name of its record.

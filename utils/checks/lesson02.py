@@ -4,13 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from utils.cards import Card, example, read_cards, visible_cards
 from utils.checks.outcome import check, not_yet
-from utils.devices import current_machine, role
-from utils.memory import Program, do_they_fit
-from utils.nvidia_smi import Card, example, read_cards
-from utils.stand_in import StandIns, stand_in_gpus
-from utils.trace import trace
-from utils.visible import visible_cards
+from utils.machine import current_machine, role
+from utils.memory import Program, StandIns, do_they_fit, stand_in_gpus
+from utils.runs import trace
 
 SETTINGS = ("1,3", "3,0,2", "2,7,1", "-1,0", "")
 LIMIT_MB = 4096
@@ -210,7 +208,7 @@ def measured_step(hidden: int) -> Callable[[int], int]:
 def _bytes_of_step(hidden: int, batch: int) -> int:
     import tensorflow as tf
 
-    from utils.network import mean_loss
+    from utils.training import mean_loss
 
     v1, machine = tf.compat.v1, current_machine()
     # A real GPU rounds sizes up and adds workspace: its steps lie only near a line.

@@ -3,9 +3,8 @@
 import numpy as np
 
 from utils.checks.outcome import check, not_yet
-from utils.devices import current_machine, role
+from utils.machine import current_machine, role, session_config
 from utils.placement import Placement, PlacementLog, placement_log
-from utils.session import session_config
 
 
 def _logged(graph, fetches):

@@ -3,9 +3,8 @@
 import numpy as np
 
 from utils.checks.outcome import check, not_yet
-from utils.devices import current_machine, role
-from utils.imagined import Failure, ImaginedMachine
-from utils.kernels import has_kernel, lists_gpu_kernels
+from utils.machine import current_machine, role
+from utils.placement import Failure, ImaginedMachine, has_kernel, lists_gpu_kernels
 
 
 def _need_gpu_kernels() -> None:

@@ -3,10 +3,8 @@
 import numpy as np
 
 from utils.checks.outcome import check, not_yet
-from utils.devices import current_machine, role
-from utils.parallel import overlap
-from utils.session import session_config
-from utils.trace import trace
+from utils.machine import current_machine, role, session_config
+from utils.runs import overlap, trace
 
 _COUNTERS = ("x", "square", "up", "down", "output")
 _READY = "ready after x and up"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from utils.checks.outcome import check, not_yet
-from utils.network import mean_loss
+from utils.training import mean_loss
 
 RATE = 0.5
 

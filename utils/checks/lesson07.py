@@ -7,10 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from utils.checks.outcome import check, not_yet
-from utils.devices import current_machine, role
-from utils.network import initial_weights, mean_loss
-from utils.pipeline import BACKWARD, FORWARD, fill_and_drain, idle_share, schedule
-from utils.trace import Trace, trace
+from utils.machine import current_machine, role
+from utils.runs import BACKWARD, FORWARD, Trace, fill_and_drain, idle_share, schedule, trace
+from utils.training import initial_weights, mean_loss
 
 EQUAL = 1e-12
 # No share is the bubble of a whole number of micro-batches: rounding decides nothing.

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable
 from typing import NoReturn
 
-from utils.errors import reason
+from utils.machine import reason
 
 # What a body that does nothing compiles to, on any version of Python.
 _IDLE = {"RESUME", "NOP", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE"}

@@ -2,12 +2,11 @@
 
 import textwrap
 
-from utils.devices import role
+from utils.machine import role
 from utils.memory import Fit
 from utils.pictures.timeline import lane_order
-from utils.step_memory import memory_over_time
+from utils.runs import Trace, memory_over_time
 from utils.style import GPU_LOOKS, LINES, MARKERS, device_look
-from utils.trace import Trace
 
 EDGE = "#333333"
 FAILED = "#B03A00"

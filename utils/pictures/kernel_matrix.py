@@ -1,6 +1,6 @@
 """The kernels of a device type as a picture: operations by dtypes."""
 
-from utils.kernels import Kernel, kernels_of, lists_gpu_kernels
+from utils.placement import Kernel, kernels_of, lists_gpu_kernels
 from utils.style import CURVES
 
 DEVICE, HOST, ONLY_CPU, NONE = "device", "host memory", "CPU only", ""

@@ -2,10 +2,10 @@
 
 from collections import defaultdict
 
-from utils.devices import role
+from utils.machine import role
 from utils.pictures.timeline import lane_order
+from utils.runs import Node, Trace
 from utils.style import device_look
-from utils.trace import Node, Trace
 
 ROW = 1.0  # inches for a row in a lane
 LETTER, GAP = 0.1, 1.2  # inches for a letter, for the arrows between columns

@@ -2,7 +2,7 @@
 
 from matplotlib.patches import FancyBboxPatch
 
-from utils.devices import Machine
+from utils.machine import Machine
 from utils.style import device_look
 
 HEIGHT = 1.5  # of a box

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from utils.pipeline import BACKWARD, Step
+from utils.runs import BACKWARD, Step
 from utils.style import device_look
 
 UNITS = {"ms": (1e3, "time (ms)"), "steps": (1, "time (steps)")}
@@ -18,7 +18,7 @@ def pipeline_lanes(
     also lower. Gaps are waiting.
 
     Args:
-        steps: from ``utils.pipeline.schedule`` or ``ran``, in seconds.
+        steps: from ``utils.runs.pipeline.schedule`` or ``ran``, in seconds.
         title: the finding, in words.
         until: where the time axis ends, in seconds; None ends it with the last step.
         unit: ``"ms"``, or ``"steps"`` for a plan whose durations are counted, not measured.

@@ -22,7 +22,7 @@ def who_ran_what(
 
     Args:
         ran: task, such as ``"ps 0"`` → kind of operation → how often, as
-            ``utils.cluster_trace.ran_by_task`` returns it.
+            ``utils.task.ran.ran_by_task`` returns it.
         title: the finding, in words.
         hide: kinds to leave out.
         ax: axes to draw on; None makes a figure of the right size.

@@ -1,8 +1,8 @@
 """When each operation ran: one lane per device, one bar per operation."""
 
-from utils.devices import role
+from utils.machine import role
+from utils.runs import Trace
 from utils.style import device_look
-from utils.trace import Trace
 
 FRAME = "#B03A00"
 

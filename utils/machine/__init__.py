@@ -1,0 +1,29 @@
+"""The machine: its host and GPUs, real or virtual; sessions on them; what TensorFlow prints."""
+
+from utils.machine.capture import Captured, captured, write_back
+from utils.machine.devices import (
+    MOST_GPUS,
+    SLICE_MEMORY_MB,
+    Machine,
+    check_count,
+    current_machine,
+    role,
+    virtual_gpus,
+)
+from utils.machine.errors import reason
+from utils.machine.session import session_config
+
+__all__ = [
+    "Captured",
+    "MOST_GPUS",
+    "Machine",
+    "SLICE_MEMORY_MB",
+    "captured",
+    "check_count",
+    "current_machine",
+    "reason",
+    "role",
+    "session_config",
+    "virtual_gpus",
+    "write_back",
+]
