@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from utils.checks import lesson03
-from utils.machine import role
+from utils.machine import short_name
 
 RIGHT = {
     "v": "GPU 1",
@@ -47,8 +47,11 @@ def test_the_exercise_prints_the_graph_that_the_check_builds():
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     text = "".join("".join(cell["source"]) for cell in cells)
     code = inspect.getsource(lesson03.placed_graph)
-    for line in ("tf.raw_ops.Size(input=x", "tf.multiply(c, v.read_value()",
-                 "resource=v.handle, value=[1.0, 1.0]"):
+    for line in (
+        "tf.raw_ops.Size(input=x",
+        "tf.multiply(c, v.read_value()",
+        "resource=v.handle, value=[1.0, 1.0]",
+    ):
         assert line in text
         assert line in code
 
@@ -148,26 +151,26 @@ def test_count(said):
     def right(log):
         numbers = {}
         for row in log.rows:
-            numbers[role(row.device)] = numbers.get(role(row.device), 0) + 1
+            numbers[short_name(row.device)] = numbers.get(short_name(row.device), 0) + 1
         return numbers
 
     def counter(log):
-        return Counter(role(row.device) for row in log.rows)
+        return Counter(short_name(row.device) for row in log.rows)
 
     def full_names(log):
         return Counter(row.device for row in log.rows)
 
     def one_each(log):
-        return {role(row.device): 1 for row in log.rows}
+        return {short_name(row.device): 1 for row in log.rows}
 
     def only_host(log):
-        return {"host": sum(role(r.device) == "host" for r in log.rows)}
+        return {"host": sum(short_name(r.device) == "host" for r in log.rows)}
 
     def a_list(log):
-        return [role(row.device) for row in log.rows]
+        return [short_name(row.device) for row in log.rows]
 
     def stub(log):
-        """Return a dict: role of a device to the number of its operations."""
+        """Return a dict: short name of a device to the number of its operations."""
         ...
 
     for answer, part in {

@@ -38,8 +38,10 @@ def _shared_stub(one, other):
         (lambda one, other: one[0] == other[0], "are not one variable: the tasks differ"),
         (lambda one, other: _by_spec((*one[:2], ""), (*other[:2], "")), "the containers differ"),
         (
-            lambda one, other: (one[0], one[1].split("task:")[1][0], one[2])
-            == (other[0], other[1].split("task:")[1][0], other[2]),
+            lambda one, other: (
+                (one[0], one[1].split("task:")[1][0], one[2])
+                == (other[0], other[1].split("task:")[1][0], other[2])
+            ),
             "task 0 of two jobs is two tasks",
         ),
         (lambda one, other: _by_spec(("", *one[1:]), ("", *other[1:])), "the names differ"),

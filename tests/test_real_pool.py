@@ -31,7 +31,7 @@ def test_sizes_that_make_no_sense(needs):
 
 
 def test_a_program_that_fails(monkeypatch):
-    monkeypatch.setattr(module, "_CHILD", "raise ImportError('no tensorflow here')")
+    monkeypatch.setattr("utils.memory.real_pool._CHILD", "raise ImportError('no tensorflow here')")
     with pytest.raises(RuntimeError, match="(?s)ended with code 1: .*no tensorflow here"):
         real_pool((1,))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from utils.machine import role
+from utils.machine import short_name
 from utils.runs import Trace, memory_over_time, trace
 from utils.runs.trace import Allocation
 
@@ -39,7 +39,11 @@ def step(machine, batch, gpus=2):
 
 
 def on_gpus(by_device):
-    return {role(device): value for device, value in by_device.items() if "GPU" in role(device)}
+    return {
+        short_name(device): value
+        for device, value in by_device.items()
+        if "GPU" in short_name(device)
+    }
 
 
 @pytest.mark.parametrize("batch", [2, 32, 64, 128, 500])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from utils.machine import role, session_config
+from utils.machine import session_config, short_name
 from utils.placement import placement_log
 from utils.runs import trace
 from utils.runs.trace import Interval, _read
@@ -21,7 +21,9 @@ RESULT = [[9], [21], [33], [45]]
 
 def _crossings(transfers) -> Counter:
     """How often what crossed from where to where: (source, sender, receiver, bytes)."""
-    return Counter((t.source, role(t.sender), role(t.receiver), t.bytes) for t in transfers)
+    return Counter(
+        (t.source, short_name(t.sender), short_name(t.receiver), t.bytes) for t in transfers
+    )
 
 
 def _towers(machine, towers: int, make=None):
@@ -58,7 +60,7 @@ def test_two_towers(machine):
         ("matmul", "GPU 0", "host", 8): 1,
         ("matmul_1", "GPU 1", "host", 8): 1,
     }
-    products = {n.name: role(n.device) for n in run.nodes if n.op == "MatMul"}
+    products = {n.name: short_name(n.device) for n in run.nodes if n.op == "MatMul"}
     assert products == {"matmul": "GPU 0", "matmul_1": "GPU 1"}
     merge = next(n for n in run.nodes if n.name == "output")
     assert merge.op == "ConcatV2"
@@ -75,8 +77,11 @@ def test_other_numbers_of_towers(machine, towers, transfers, moved):
 def test_constants_are_folded(machine):
     run = trace(*_towers(machine, 2, make=lambda name, value: tf.constant(value, name=name)))
     assert run.value.tolist() == RESULT
-    assert {(n.op, role(n.device)) for n in run.nodes} == {("Const", "host"), ("Result", "host")}
-    assert {role(row.device) for row in run.intervals} == {"host"}
+    assert {(n.op, short_name(n.device)) for n in run.nodes} == {
+        ("Const", "host"),
+        ("Result", "host"),
+    }
+    assert {short_name(row.device) for row in run.intervals} == {"host"}
     assert run.transfers == run.control_transfers == ()
     assert run.bytes_moved == 0
 
@@ -102,7 +107,7 @@ def test_runs_are_alike(machine):
     assert first.nodes == second.nodes
     assert first.transfers == second.transfers
     assert first.allocated == second.allocated
-    devices = [role(n.device) for n in first.nodes]
+    devices = [short_name(n.device) for n in first.nodes]
     assert devices == sorted(devices, key=("host", "GPU 0", "GPU 1", "GPU 2", "GPU 3").index)
 
 
@@ -301,7 +306,7 @@ def test_graph_of_a_function(machine):
     function = double.get_concrete_function(tf.TensorSpec([2], tf.float32))
     run = trace(function.graph, function.outputs, {"x:0": [1, 2]})
     assert run.value[0].tolist() == [2, 4]
-    assert [role(n.device) for n in run.nodes if n.op == "AddV2"] == ["GPU 1"]
+    assert [short_name(n.device) for n in run.nodes if n.op == "AddV2"] == ["GPU 1"]
     with pytest.raises(TypeError, match=r"graph is a ConcreteFunction: give the tf.Graph"):
         trace(function, function.outputs)
 
@@ -373,11 +378,11 @@ def test_a_branch_not_taken_moves_nothing(machine, control_flow, sign):
     run = trace(graph, output, {x: [sign] * 3})
     taken, other, size = ("GPU 1", "GPU 2", 60) if sign > 0 else ("GPU 2", "GPU 1", 84)
     assert run.value.tolist() == [2 * sign + 1] * (size // 4)
-    routes = Counter((role(t.sender), role(t.receiver), t.bytes) for t in run.transfers)
+    routes = Counter((short_name(t.sender), short_name(t.receiver), t.bytes) for t in run.transfers)
     assert routes["GPU 0", taken, 12] == 1
     assert routes[taken, "host", size] == 1
-    assert not [t for t in run.transfers if role(t.sender) == other]
-    assert not [t for t in run.transfers if role(t.receiver) == other and t.bytes > 1]
+    assert not [t for t in run.transfers if short_name(t.sender) == other]
+    assert not [t for t in run.transfers if short_name(t.receiver) == other and t.bytes > 1]
 
 
 @pytest.mark.parametrize("times", [0, 1, 3])
@@ -400,11 +405,16 @@ def test_a_loop_moves_its_tensors_each_time(machine, control_flow, times):
     for _ in range(times):
         expected = 2 * expected + 1
     assert run.value.tolist() == expected.tolist()
-    routes = Counter((role(t.sender), role(t.receiver)) for t in run.transfers if t.bytes == 12)
+    routes = Counter(
+        (short_name(t.sender), short_name(t.receiver)) for t in run.transfers if t.bytes == 12
+    )
     assert routes == Counter(
         {("host", "GPU 0"): times, ("GPU 0", "GPU 1"): times, ("GPU 1", "host"): times}
     )
-    assert sum(row.op == "AddV2" and role(row.device) == "GPU 1" for row in run.intervals) == times
+    assert (
+        sum(row.op == "AddV2" and short_name(row.device) == "GPU 1" for row in run.intervals)
+        == times
+    )
 
 
 # --- random graphs ----------------------------------------------------------------------------

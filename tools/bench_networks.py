@@ -77,9 +77,7 @@ def cross_entropy(scores, y):
     """The mean over a batch."""
     import tensorflow as tf
 
-    return tf.reduce_mean(
-        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=scores)
-    )
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=scores))
 
 
 NETWORKS = {

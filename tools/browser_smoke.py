@@ -46,6 +46,7 @@ FLAGS = [  # Chromium itself asks nothing outside either, so that a request is t
 WIDTH, HEIGHT, TALLEST = 1240, 1000, 16_000  # pixels of the page, and of its picture at most
 SERVER_SECONDS, PAGE_SECONDS, RUN_SECONDS, STOP_SECONDS = 60, 90, 600, 20
 
+
 def find_chromium() -> str | None:
     """The browser that CHROMIUM names, else one that the system has."""
     names = [named] if (named := os.environ.get("CHROMIUM")) else SYSTEM_CHROMIUMS

@@ -19,9 +19,7 @@ XLA_DEVICES = "--tf_xla_enable_xla_devices"
 _begun: dict[str, int | bool] | None = None  # what the first begin was given
 
 
-def begin(
-    gpus: int = 2, seed: int = 42, names: bool = False, xla: bool = False
-) -> Machine:
+def begin(gpus: int = 2, seed: int = 42, names: bool = False, xla: bool = False) -> Machine:
     """Start a lesson: the same devices, numbers and look on every machine.
 
     Call it before TensorFlow is imported. A second call with the same

@@ -50,21 +50,21 @@ def apply() -> None:
     )
 
 
-def device_look(role: str) -> dict:
+def device_look(name: str) -> dict:
     """Return how a device is filled in every picture.
 
     Args:
-        role: ``"host"`` or ``"GPU 0"``, ``"GPU 1"`` …, as
-            ``utils.machine.devices.role`` gives it; any other device is white.
+        name: ``"host"`` or ``"GPU 0"``, ``"GPU 1"`` …, as
+            ``utils.machine.devices.short_name`` gives it; any other device is white.
 
     Returns:
         Keyword arguments for a matplotlib patch: face colour, hatch, edge.
 
     Introduced in lesson 00.
     """
-    if role == "host":
+    if name == "host":
         return {"facecolor": HOST_COLOUR, "hatch": "", "edgecolor": "#333333"}
-    found = re.fullmatch(r"GPU (\d+)", role)
+    found = re.fullmatch(r"GPU (\d+)", name)
     if not found:
         return {"facecolor": "white", "hatch": "", "edgecolor": "#333333"}
     turn, index = divmod(int(found.group(1)), len(GPU_LOOKS))

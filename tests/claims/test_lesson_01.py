@@ -108,10 +108,7 @@ def test_one_package_for_both():
     verdict="changed",
     lesson="01",
     section="1 · Ask every layer",
-    finding=(
-        "Ask instead: get_device_details gives name and capability, "
-        "nvidia-smi the memory."
-    ),
+    finding=("Ask instead: get_device_details gives name and capability, nvidia-smi the memory."),
     hardware=True,
 )
 def test_the_cards_are_asked_for():

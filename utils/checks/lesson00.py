@@ -3,12 +3,10 @@
 import numpy as np
 
 from utils.checks.outcome import check, not_yet
-from utils.machine import current_machine, role
+from utils.machine import current_machine, short_name
 from utils.runs import trace
 
-INPUT = np.array(
-    [[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]], dtype=np.float32
-)
+INPUT = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]], dtype=np.float32)
 
 
 @check(
@@ -53,8 +51,7 @@ def check_00_tracings(answer: object) -> None:
 
 @check(
     "0.2",
-    "split, compute on each device, merge: the whole of lesson 06 grows from "
-    "these few lines.",
+    "split, compute on each device, merge: the whole of lesson 06 grows from these few lines.",
 )
 def check_00_halves(build) -> None:
     """Run the learner's graph and look where its products ran.
@@ -101,12 +98,9 @@ def _same_product(run, right) -> None:
 
 
 def _one_product_each(run, gpus: int) -> None:
-    where = [role(node.device) for node in run.nodes if node.op == "MatMul"]
+    where = [short_name(node.device) for node in run.nodes if node.op == "MatMul"]
     if len(where) != gpus:
-        not_yet(
-            f"the graph has {len(where)} product(s); it needs one per GPU, "
-            f"so {gpus}."
-        )
+        not_yet(f"the graph has {len(where)} product(s); it needs one per GPU, so {gpus}.")
     if "host" in where:
         not_yet(
             "a product ran on the host. Is it created inside "
@@ -164,20 +158,14 @@ def check_00_port(function) -> None:
     import tensorflow as tf
 
     if not hasattr(function, "get_concrete_function"):
-        not_yet(
-            "this is a plain Python function: it computes eagerly. What "
-            "makes a graph of it?"
-        )
+        not_yet("this is a plain Python function: it computes eagerly. What makes a graph of it?")
     before = function.experimental_get_tracing_count()
     for factor in (1.0, 3.0):
         x = tf.constant(INPUT * factor)
         weights = tf.constant([[1.0], [1], [2]])
         value = function(x, weights)
         if not tf.is_tensor(value):
-            not_yet(
-                f"the function returns a {type(value).__name__}, not a "
-                "tensor: return the sum."
-            )
+            not_yet(f"the function returns a {type(value).__name__}, not a tensor: return the sum.")
         right = float(np.sum(x.numpy() @ weights.numpy()))
         if value.shape != () or not np.isclose(float(value), right):
             not_yet(
@@ -186,8 +174,7 @@ def check_00_port(function) -> None:
             )
     if function.experimental_get_tracing_count() - before > 1:
         not_yet("two calls with the same shapes were traced twice.")
-    types = {op.type for op in function.get_concrete_function(
-        x, weights).graph.get_operations()}
+    types = {op.type for op in function.get_concrete_function(x, weights).graph.get_operations()}
     if "MatMul" not in types:
         not_yet(
             "the numbers are right, but the graph has no product: it would "

@@ -3,7 +3,7 @@
 import numpy as np
 
 from utils.checks.outcome import check, not_yet
-from utils.machine import current_machine, role, session_config
+from utils.machine import current_machine, session_config, short_name
 from utils.placement import Placement, PlacementLog, placement_log
 
 
@@ -36,7 +36,7 @@ _WHY_PLACED = {
     "that travels. The log settles it.",
 )
 def check_03_placement(answer: dict) -> None:
-    """Compare predicted roles with the placement log of exercise 3.1.
+    """Compare predicted devices with the placement log of exercise 3.1.
 
     Args:
         answer: name of an operation to ``"host"``, ``"GPU 0"``, ``"GPU 1"``.
@@ -55,7 +55,7 @@ def check_03_placement(answer: dict) -> None:
             not_yet(f"{name} has no answer yet.")
         if guess not in ("host", "GPU 0", "GPU 1"):
             not_yet(f"{name}: {guess!r} is none of host, GPU 0, GPU 1.")
-        if guess != role(log.device_of(name)):
+        if guess != short_name(log.device_of(name)):
             not_yet(f"look at {name} again: {_WHY_PLACED[name]}.")
 
 
@@ -67,9 +67,7 @@ def placed_graph(tf, gpus) -> list:
     with tf.device(gpus[1]):
         v = tf.compat.v1.get_variable("v", initializer=np.float32([1, 2]))
     with tf.device(gpus[0]):
-        update = tf.raw_ops.AssignAddVariableOp(
-            resource=v.handle, value=[1.0, 1.0], name="update"
-        )
+        update = tf.raw_ops.AssignAddVariableOp(resource=v.handle, value=[1.0, 1.0], name="update")
         x = tf.compat.v1.random_normal([4, 3])
     size = tf.raw_ops.Size(input=x, name="size")
     c = tf.constant([3.0, 4.0], name="c")
@@ -110,7 +108,7 @@ def check_03_dynamic_placement(function) -> None:
             product = tf.matmul(x, weights, name="product")
             output = tf.exp(product, name="exp")
         log, _ = _logged(graph, output)
-        where = {n: role(log.device_of(n)) for n in ("w", "product", "exp")}
+        where = {n: short_name(log.device_of(n)) for n in ("w", "product", "exp")}
         if where["w"] != "host":
             not_yet(
                 f"the variable went to {where['w']}. What is the type of a "
@@ -149,27 +147,24 @@ def check_03_scope(build) -> None:
         if not np.allclose(value, 2 * x @ weights):
             not_yet("the numbers changed: wanted is 2 * (x @ weights).")
         for row in log.rows:
-            if row.op in ("MatMul", "Mul", "AddV2") and (
-                role(row.device) != role(gpu)
-            ):
+            if row.op in ("MatMul", "Mul", "AddV2") and (short_name(row.device) != short_name(gpu)):
                 not_yet(
-                    f"asked for {role(gpu)}, but {row.name} ({row.op}) ran on "
-                    f"{role(row.device)}. On which line is it created, and "
+                    f"asked for {short_name(gpu)}, but {row.name} ({row.op}) ran on "
+                    f"{short_name(row.device)}. On which line is it created, and "
                     "is that line inside the scope of the gpu given?"
                 )
 
 
 @check(
     "3.4",
-    "a network's log has thousands of rows. The count per device is the "
-    "first thing to look at.",
+    "a network's log has thousands of rows. The count per device is the first thing to look at.",
 )
 def check_03_count(count) -> None:
     """Compare the learner's counts with two logs.
 
     Args:
         count: function of a ``PlacementLog`` that returns a dict from a
-            role to its number of rows.
+            short name to its number of rows.
     """
     cpu = "/job:localhost/replica:0/task:0/device:CPU:0"
     gpu = current_machine().gpus[0]
@@ -178,15 +173,15 @@ def check_03_count(count) -> None:
         found = count(PlacementLog(rows))
         if not isinstance(found, dict):
             not_yet(f"it returns a {type(found).__name__}; wanted is a dict.")
-        roles = [role(device) for device in devices]
-        right = {name: roles.count(name) for name in set(roles)}
+        names = [short_name(device) for device in devices]
+        right = {name: names.count(name) for name in set(names)}
         if dict(found) == right:
             continue
         if set(map(str, found)) == set(devices):
-            not_yet("the keys are full device names: use role(row.device).")
+            not_yet("the keys are full device names: use short_name(row.device).")
         if set(found) != set(right):
             not_yet(
-                f"for rows on {roles or 'no device'} the keys are "
+                f"for rows on {names or 'no device'} the keys are "
                 f"{sorted(map(str, found))}. Count devices that occur."
             )
-        not_yet(f"for rows on {roles} the counts are {dict(found)}.")
+        not_yet(f"for rows on {names} the counts are {dict(found)}.")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from utils.checks.outcome import check, not_yet
-from utils.machine import current_machine, role, session_config
+from utils.machine import current_machine, session_config, short_name
 from utils.runs import overlap, trace
 
 _COUNTERS = ("x", "square", "up", "down", "output")
@@ -48,19 +48,13 @@ def _check_ready(said, before) -> None:
     if isinstance(said, str) or not isinstance(said, (set, list, tuple)):
         not_yet(f"{_READY}: give a set of names, such as {{'x'}}.")
     done = {"x", "up"}
-    ready = {
-        name
-        for name in _COUNTERS
-        if name not in done and set(before[name]) <= done
-    }
+    ready = {name for name in _COUNTERS if name not in done and set(before[name]) <= done}
     if unknown := set(said) - set(_COUNTERS):
         not_yet(f"{_READY}: there is no operation {sorted(map(str, unknown))[0]}.")
     if both := done & set(said):
         not_yet(f"{_READY}: {sorted(both)[0]} has left the queue, it ran.")
     if early := set(said) - ready:
-        not_yet(
-            f"{_READY}: {sorted(early)[0]} still waits. For which operation?"
-        )
+        not_yet(f"{_READY}: {sorted(early)[0]} still waits. For which operation?")
     if ready - set(said):
         not_yet(f"{_READY}: one more has a counter of zero.")
 
@@ -86,8 +80,7 @@ def counted_graph():
 def _before(graph) -> dict[str, list[str]]:
     """Map each operation to those it waits for, one per edge."""
     return {
-        op.name: [t.op.name for t in op.inputs]
-        + [c.name for c in op.control_inputs]
+        op.name: [t.op.name for t in op.inputs] + [c.name for c in op.control_inputs]
         for op in graph.get_operations()
     }
 
@@ -116,7 +109,7 @@ def check_05_transfers(answer: dict) -> None:
         x, fetches = crossing_graph(tf, current_machine())
     run = trace(graph, fetches, {x: np.ones([4, 3])})
     data, control = len(run.transfers), len(run.control_transfers)
-    results = sum(role(t.receiver) == "host" for t in run.transfers)
+    results = sum(short_name(t.receiver) == "host" for t in run.transfers)
     if answer["data"] == data + 1:
         not_yet(
             "data: one too many. How many of the operations on GPU 0 read "
@@ -176,10 +169,10 @@ def check_05_wait(build) -> None:
         if found.shape != value.shape or not np.allclose(found, value @ value):
             not_yet(f"{name} has other numbers than before: only make it wait.")
     products = [node for node in run.nodes if node.op == "MatMul"]
-    where = sorted(role(node.device) for node in products)
+    where = sorted(short_name(node.device) for node in products)
     if where != ["GPU 0", "GPU 1"]:
         not_yet(f"the products ran on {where}: one belongs on each GPU.")
-    first, second = sorted(products, key=lambda node: role(node.device))
+    first, second = sorted(products, key=lambda node: short_name(node.device))
     _check_waits(run, first.name, second.name)
 
 

@@ -180,8 +180,7 @@ def check_06_mean_of_means(answer: Callable) -> None:
         answer,
         RIGHT,
         MEAN_OF_MEANS,
-        "Are the shards of your batch unequal? And is the difference that "
-        "you allow small enough?",
+        "Are the shards of your batch unequal? And is the difference that you allow small enough?",
         "The programs weight by size. Does it compare with one tower and "
         "the same batch, up to rounding?",
     )
@@ -272,8 +271,7 @@ def _average(gradients: list, sizes: list) -> list:
 
 @check(
     "6.5",
-    "with this average, towers and one device stay equal to the last image "
-    "of a data set.",
+    "with this average, towers and one device stay equal to the last image of a data set.",
 )
 def check_06_average(average: Callable) -> None:
     """Compare the learner's average with the right one, for many sizes.

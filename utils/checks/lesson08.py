@@ -38,10 +38,7 @@ def check_08_average(average_and_write) -> None:
         random = np.random.RandomState(workers)
         shapes = ((3,), (2, 2))
         first = [random.standard_normal(shape) for shape in shapes]
-        arrived = [
-            [random.standard_normal(shape) for shape in shapes]
-            for _ in range(workers)
-        ]
+        arrived = [[random.standard_normal(shape) for shape in shapes] for _ in range(workers)]
         variables = [tf.Variable(w) for w in first]
         version = tf.Variable(5, dtype=tf.int64)
         given = [[tf.constant(g) for g in worker] for worker in arrived]
@@ -167,10 +164,7 @@ def check_08_traces(answer: dict) -> None:
             )
         if guess == "lost update":
             not_yet(f"{name}: every version was written to once. Is one lost?")
-        not_yet(
-            f"{name}: each update makes a new version. Look down the column "
-            "written."
-        )
+        not_yet(f"{name}: each update makes a new version. Look down the column written.")
 
 
 # Exercise 8.3
@@ -222,10 +216,7 @@ def _compare_log(log, truth: list[tuple[int, int]], count: int) -> None:
                 "in between?"
             )
         if row[1] == written + 1:
-            not_yet(
-                "the version written counts the worker's own update. Take it "
-                "before the write."
-            )
+            not_yet("the version written counts the worker's own update. Take it before the write.")
         if row[1] != written:
             not_yet(
                 "the version written is not the one that the update found. "

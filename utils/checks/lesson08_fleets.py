@@ -17,9 +17,7 @@ from utils.clock import (
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(
-        value, bool
-    )
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 # Exercise 8.4

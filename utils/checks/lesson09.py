@@ -96,8 +96,7 @@ def counts_to_read(name: str) -> list[dict[str, int]]:
 
 @check(
     "9.2",
-    "the class of an optimiser says what was meant; two counts per worker "
-    "say what happened.",
+    "the class of an optimiser says what was meant; two counts per worker say what happened.",
 )
 def check_09_kind(kind: Callable) -> None:
     """Give the learner's function the counts of several runs.
@@ -176,10 +175,7 @@ def _homes(build: Callable, worker: int, shapes: dict) -> dict[str, str]:
     for name, shape in shapes.items():
         if found[name].shape.as_list() != shape:
             not_yet(f"{name} has the shape {found[name].shape}.")
-    specs = {
-        name: tf.DeviceSpec.from_string(v.device or v.op.device)
-        for name, v in found.items()
-    }
+    specs = {name: tf.DeviceSpec.from_string(v.device or v.op.device) for name, v in found.items()}
     for name, spec in specs.items():
         if spec.job != "ps":
             not_yet(f"{name} is not on a parameter server.")

@@ -56,8 +56,7 @@ def untouched(answer: object) -> bool:
     answer = getattr(answer, "python_function", answer)
     code = getattr(answer, "__code__", None)
     return code is not None and all(
-        step.opname in _IDLE
-        and (step.opcode not in dis.hasconst or step.argval in (None, ...))
+        step.opname in _IDLE and (step.opcode not in dis.hasconst or step.argval in (None, ...))
         for step in dis.get_instructions(code)
     )
 

@@ -34,8 +34,7 @@ class Predictions:
         if question not in self._guesses:
             known = ", ".join(map(repr, self._guesses)) or "none"
             raise KeyError(
-                f"no guess {question!r}; there are: {known}. Run the cell "
-                "with the guess first."
+                f"no guess {question!r}; there are: {known}. Run the cell with the guess first."
             )
         self._happened[question] = happened
         print(f"{question}: you said {self._said(question)}, ", end="")
@@ -45,13 +44,11 @@ class Predictions:
         """Return the table of all guesses beside what happened."""
         head = ("question", "you said", "what happened")
         rows = [
-            (q, self._said(q), str(self._happened.get(q, "not run yet")))
-            for q in self._guesses
+            (q, self._said(q), str(self._happened.get(q, "not run yet"))) for q in self._guesses
         ]
         wide = [max(len(row[i]) for row in (head, *rows)) for i in range(3)]
         return "\n".join(
-            "  ".join(f"{cell:<{w}}" for cell, w in zip(row, wide, strict=True))
-            .rstrip()
+            "  ".join(f"{cell:<{w}}" for cell, w in zip(row, wide, strict=True)).rstrip()
             for row in (head, *rows)
         )
 

@@ -76,7 +76,4 @@ class WatchedWeights:
 
     def _locked(self, what: str) -> None:
         if not self._lock.held:
-            not_yet(
-                f"{what} without the lock: another worker can write at that "
-                "moment."
-            )
+            not_yet(f"{what} without the lock: another worker can write at that moment.")

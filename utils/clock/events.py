@@ -45,9 +45,7 @@ class Run:
         """Begin at time 0 with version 0."""
         self.policy, self.updates, self.learner = policy, updates, learner
         random = np.random.RandomState(0)  # sown anew for every block
-        self.service = [
-            w.times(random, seed, i) for i, w in enumerate(workers)
-        ]
+        self.service = [w.times(random, seed, i) for i, w in enumerate(workers)]
         self.steps = [0] * len(workers)
         self.heap: list[Event] = []
         self.order = count()
@@ -112,9 +110,7 @@ class Run:
             workers=len(self.service),
             **{
                 name: column.astype(dtype)
-                for (name, dtype), column in zip(
-                    COLUMNS.items(), columns, strict=True
-                )
+                for (name, dtype), column in zip(COLUMNS.items(), columns, strict=True)
             },
             times=np.array(self.times, np.float64),
             weights=learner.weights if learner else None,

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from utils.clock.arguments import real, whole
 from utils.clock.result import Divergence
+from utils.numbers import real, whole
 
 Weights = list[np.ndarray]
 
@@ -76,9 +76,7 @@ class Learner:
                     else [t + g for t, g in zip(total, gradients, strict=True)]
                 )
             pairs = zip(self.weights, total, strict=True)
-            self.weights = [
-                _frozen(w - rate * (t / len(flights))) for w, t in pairs
-            ]
+            self.weights = [_frozen(w - rate * (t / len(flights))) for w, t in pairs]
         return losses
 
     def look(self, update: int, now: float, losses: Sequence[float]) -> None:
@@ -90,9 +88,7 @@ class Learner:
             value = self.measure(self.weights)
             self.measured.append((update, now, float(value)))
             # Before `float`: 0.9 in float32 is less than 0.9 in float64.
-            self.reached = self.target is not None and bool(
-                value >= self.target
-            )
+            self.reached = self.target is not None and bool(value >= self.target)
 
     def _compute(self, flight: Flight) -> tuple[float, Weights]:
         batch = self.batch and self.batch(flight.worker, flight.step)
@@ -100,10 +96,7 @@ class Learner:
         try:
             loss, gradients = answer
             loss = float(loss)
-            gradients = [
-                _array(g, w.dtype)
-                for g, w in zip(gradients, flight.weights, strict=True)
-            ]
+            gradients = [_array(g, w.dtype) for g, w in zip(gradients, flight.weights, strict=True)]
         except (TypeError, ValueError) as error:
             raise TypeError(
                 "gradient must return (loss, gradients): a number and one "

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from utils.clock.arguments import whole
+from utils.numbers import whole
 
 
 @dataclass(frozen=True)

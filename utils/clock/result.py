@@ -133,10 +133,7 @@ class ClockTrace:
             )
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         return "\n".join(
-            "  ".join(
-                cell.rjust(width)
-                for cell, width in zip(line, widths, strict=True)
-            ).rstrip()
+            "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
             for line in lines
         )
 

@@ -12,7 +12,7 @@ from itertools import count
 
 import numpy as np
 
-from utils.clock.arguments import real, whole
+from utils.numbers import real, whole
 
 TICKS = 2**20  # in one unit
 BLOCK = 128  # times drawn at once; another number would be other luck
@@ -42,9 +42,7 @@ class Service:
         """Refuse a unit that is no time."""
         real(f"unit of {self.name}", self.unit, above=0)
 
-    def times(
-        self, random: np.random.RandomState, seed: int, worker: int
-    ) -> Iterator[float]:
+    def times(self, random: np.random.RandomState, seed: int, worker: int) -> Iterator[float]:
         """Yield this worker's service times in simulated seconds, for ever.
 
         Every worker has its own luck, so its k-th gradient takes equally
@@ -188,6 +186,4 @@ def one_slow(usual: Service, workers: int, factor: float) -> list[Service]:
 
 def _check(usual: Service) -> None:
     if not isinstance(usual, Service):
-        raise TypeError(
-            f"usual={usual!r}: give service times, such as fixed(1.0)."
-        )
+        raise TypeError(f"usual={usual!r}: give service times, such as fixed(1.0).")

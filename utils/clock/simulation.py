@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from utils.clock.arguments import whole
 from utils.clock.events import Run
 from utils.clock.learner import Learner
 from utils.clock.policies import Policy, check_policy
 from utils.clock.result import ClockTrace
 from utils.clock.service import Service
+from utils.numbers import whole
 
 
 class VirtualClock:
@@ -41,10 +41,7 @@ class VirtualClock:
             raise ValueError(f"no workers: {example}")
         for worker in workers:
             if not isinstance(worker, Service):
-                raise TypeError(
-                    f"workers hold {worker!r}, which is no service time: "
-                    f"{example}"
-                )
+                raise TypeError(f"workers hold {worker!r}, which is no service time: {example}")
         self.workers = list(workers)
         self.seed = whole("seed", seed, 0, 2**32 - 1)
 
@@ -106,13 +103,8 @@ class VirtualClock:
         if gradient is not None:
             if weights is None or rate is None:
                 raise ValueError("gradient needs weights and a rate as well.")
-            learner = Learner(
-                gradient, weights, rate, batch, measure, every, target, bound
-            )
-        elif any(
-            given is not None
-            for given in (weights, rate, batch, measure, target)
-        ):
+            learner = Learner(gradient, weights, rate, batch, measure, every, target, bound)
+        elif any(given is not None for given in (weights, rate, batch, measure, target)):
             raise ValueError(
                 "weights, rate, batch, measure and target need a gradient: "
                 "give gradient(weights, batch) as well, or none of them."

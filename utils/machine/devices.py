@@ -125,7 +125,7 @@ def current_machine() -> Machine:
     return _machine
 
 
-def role(device: str) -> str:
+def short_name(device: str) -> str:
     """Return what a device is in the course: ``host``, ``GPU 0``, ``GPU 1``…
 
     Args:
@@ -133,8 +133,8 @@ def role(device: str) -> str:
             (``/job:localhost/replica:0/task:0/device:CPU:1``).
 
     Returns:
-        The role on the machine that was set up; ``TYPE n`` for a device that
-        has no role there; ``unplaced`` for an empty name.
+        The short name on the machine that was set up; ``TYPE n`` for a device that
+        is not part of it; ``unplaced`` for an empty name.
 
     Raises:
         ValueError: the text is not a device name.
@@ -151,9 +151,7 @@ def role(device: str) -> str:
     return "host" if (kind, index) == ("CPU", 0) else f"{kind} {index}"
 
 
-def check_count(
-    value: int, name: str, least: int = 1, most: int = MOST_GPUS
-) -> int:
+def check_count(value: int, name: str, least: int = 1, most: int = MOST_GPUS) -> int:
     """Return ``value`` if it is a whole number in the range, else raise.
 
     Args:
@@ -223,9 +221,7 @@ def _verify(tf, planned: Machine) -> None:
 
 def _kind_and_index(device: str) -> tuple[str, int]:
     # "/job:worker/task:1" ends like a device, but names a whole process.
-    found = re.search(
-        r"(?:^|/|device:)(?!job:|replica:|task:)([A-Za-z_]+):(\d+)$", device
-    )
+    found = re.search(r"(?:^|/|device:)(?!job:|replica:|task:)([A-Za-z_]+):(\d+)$", device)
     if not found:
         raise ValueError(
             f"{device!r} is not the name of one device: expected a form like "

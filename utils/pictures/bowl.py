@@ -66,9 +66,7 @@ def bowl(traces: Mapping[str, ClockTrace], loss: Callable, *, title: str):
         below.set(xlabel="weight x")
     axes[0][0].set_ylabel("loss")
     most = max(trace.updates for trace in traces.values())
-    axes[1][0].set(
-        ylabel="update", yticks=range(1, most + 1), ylim=(most + 0.6, 0.4)
-    )
+    axes[1][0].set(ylabel="update", yticks=range(1, most + 1), ylim=(most + 0.6, 0.4))
     read = Line2D([], [], linestyle="none", label="slope read here", **READ)
     keys = [read, *(keys[name] for name in sorted(keys))]
     figure.legend(handles=keys, loc="outside lower left", ncols=len(keys))

@@ -106,9 +106,7 @@ def training_curves(
         x, y = _course(trace, measured, against)
         if not len(y) or (np.isnan(y).all() and not trace.diverged):
             what = "measure" if measured else "gradient"
-            raise ValueError(
-                f"{label!r} has nothing to draw: run it with a {what}."
-            )
+            raise ValueError(f"{label!r} has nothing to draw: run it with a {what}.")
         lines[label] = (x, y)
     return curves(
         lines,
@@ -131,9 +129,7 @@ def _course(trace: ClockTrace, measured: bool, against: str):
 
 def _range(lines: Mapping[str, tuple], diverged: Collection[str]):
     """Return what is worth drawing of the lines that diverged."""
-    values = [
-        y[:1] if label in diverged else y for label, (_, y) in lines.items()
-    ]
+    values = [y[:1] if label in diverged else y for label, (_, y) in lines.items()]
     values = np.concatenate(values)
     values = values[np.isfinite(values)]
     low, high = values.min(initial=0), values.max(initial=1)

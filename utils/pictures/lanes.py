@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from utils.machine import role
+from utils.machine import short_name
 from utils.pictures.timeline import lane_order
 from utils.runs import Node, Trace
 from utils.style import device_look
@@ -46,21 +46,18 @@ def lanes(trace: Trace, *, title: str, hide=(), ax=None):
             f"run, hide={sorted(hide)} leaves none."
         )
     columns = _columns(nodes)
-    devices = sorted({role(n.device) for n in nodes}, key=lane_order)
+    devices = sorted({short_name(n.device) for n in nodes}, key=lane_order)
     rows, heights = _rows(nodes, columns, devices)
     if ax is None:
         longest = max(len(line) for n in nodes for line in _words(n))
-        ax = _axes(
-            max(columns.values()) + 1, sum(heights.values()), longest
-        )
+        ax = _axes(max(columns.values()) + 1, sum(heights.values()), longest)
     top = {}
     y = 0.0
     for device in devices:
         top[device] = y
         y += heights[device]
     where = {
-        n.name: (columns[n.name], top[role(n.device)] + rows[n.name] + 0.5)
-        for n in nodes
+        n.name: (columns[n.name], top[short_name(n.device)] + rows[n.name] + 0.5) for n in nodes
     }
     _draw_lanes(ax, devices, top, heights, max(columns.values()))
     boxes = _draw_nodes(ax, nodes, where)
@@ -136,9 +133,7 @@ def _columns(nodes) -> dict[str, int]:
                 "without. Draw when its operations ran with timeline."
             )
         for name in ready:
-            columns[name] = 1 + max(
-                (columns[b] for b in waits[name]), default=-1
-            )
+            columns[name] = 1 + max((columns[b] for b in waits[name]), default=-1)
     return columns
 
 
@@ -147,26 +142,23 @@ def _rows(nodes, columns, devices):
     stacked = defaultdict(int)
     rows = {}
     for node in nodes:
-        place = role(node.device), columns[node.name]
+        place = short_name(node.device), columns[node.name]
         rows[node.name] = stacked[place]
         stacked[place] += 1
-    heights = {
-        device: max(n for (d, _), n in stacked.items() if d == device)
-        for device in devices
-    }
+    heights = {device: max(n for (d, _), n in stacked.items() if d == device) for device in devices}
     for node in nodes:  # centre what is alone in its column
-        device, column = role(node.device), columns[node.name]
+        device, column = short_name(node.device), columns[node.name]
         rows[node.name] += (heights[device] - stacked[device, column]) / 2
     return rows, heights
 
 
 def _moved(trace) -> dict[tuple[str, str, bool], list[int]]:
-    """Map (source, receiver's role, is it control) to the bytes moved."""
+    """Map (source, receiver's name, is it control) to the bytes moved."""
     reads = _reads(trace.nodes)
     moved = defaultdict(list)
     for t in trace.transfers + trace.control_transfers:
         source = reads.get(t.source, t.source)
-        moved[source, role(t.receiver), t.control].append(t.bytes)
+        moved[source, short_name(t.receiver), t.control].append(t.bytes)
     return dict(moved)
 
 
@@ -195,7 +187,7 @@ def _draw_nodes(ax, nodes, where) -> dict:
     """Draw the nodes and return their boxes, where arrows start and end."""
     boxes = {}
     for node in nodes:
-        look = device_look(role(node.device))
+        look = device_look(short_name(node.device))
         text = ax.text(
             *where[node.name],
             "\n".join(_words(node)),
@@ -215,7 +207,7 @@ def _draw_nodes(ax, nodes, where) -> dict:
 
 
 def _draw_edges(ax, nodes, where, boxes, moved) -> None:
-    home = {n.name: role(n.device) for n in nodes}
+    home = {n.name: short_name(n.device) for n in nodes}
     drawn = set()  # a second user on the same device needs no second transfer
     for node in nodes:
         edges = [(i, "-") for i in dict.fromkeys(node.inputs)]

@@ -51,14 +51,14 @@ def _behind(machine: Machine, gpu: int) -> str:
     return "a real card"
 
 
-def _box(ax, x, y, width, role, text) -> None:
+def _box(ax, x, y, width, name, text) -> None:
     ax.add_patch(
         FancyBboxPatch(
             (x, y),
             width,
             HEIGHT,
             boxstyle="round,pad=0,rounding_size=0.12",
-            **device_look(role),
+            **device_look(name),
         )
     )
     ax.text(

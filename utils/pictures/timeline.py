@@ -1,6 +1,6 @@
 """When each operation ran: one lane per device, one bar per operation."""
 
-from utils.machine import role
+from utils.machine import short_name
 from utils.runs import Trace
 from utils.style import device_look
 
@@ -33,15 +33,12 @@ def timeline(trace: Trace, *, title: str, ops=None, mark=(), ax=None):
     if not rows:
         known = sorted({row.op for row in trace.intervals})
         wanted = "" if ops is None else f" of type {', '.join(sorted(ops))}"
-        raise ValueError(
-            f"no operation{wanted} ran; these types did: "
-            f"{', '.join(known) or 'none'}"
-        )
-    lanes = sorted({role(row.device) for row in rows}, key=lane_order)
+        raise ValueError(f"no operation{wanted} ran; these types did: {', '.join(known) or 'none'}")
+    lanes = sorted({short_name(row.device) for row in rows}, key=lane_order)
     if ax is None:
         ax = _axes(len(lanes))
     for row in rows:
-        lane = role(row.device)
+        lane = short_name(row.device)
         frame = {"edgecolor": FRAME, "lw": 4} if row.name in mark else {}
         ax.barh(
             lanes.index(lane),
@@ -59,12 +56,12 @@ def timeline(trace: Trace, *, title: str, ops=None, mark=(), ax=None):
     return ax
 
 
-def lane_order(role: str) -> tuple:
+def lane_order(name: str) -> tuple:
     """Sort key for lanes: the host, then the GPUs by number, then others.
 
     Introduced in lesson 00, behind the pictures.
     """
-    kind, _, index = role.partition(" ")
+    kind, _, index = name.partition(" ")
     rank = {"host": 0, "GPU": 1}.get(kind, 2)
     return rank, kind, int(index) if index.isdigit() else 0
 

@@ -83,9 +83,7 @@ def _bar(ax, trace: ClockTrace, i: int, right: float) -> None:
         )
 
 
-def staleness_histogram(
-    staleness: Mapping[str, np.ndarray], *, title: str, ax=None
-):
+def staleness_histogram(staleness: Mapping[str, np.ndarray], *, title: str, ax=None):
     """Draw how many gradients had which staleness, for one or more runs.
 
     Args:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 
-from utils.machine import captured, role, write_back
+from utils.machine import captured, short_name, write_back
 
 # The placer's lines, "matmul: (MatMul): /job:…/device:CPU:1", go to
 # descriptor 1. Eager operations, at log level 0, go to descriptor 2 as
@@ -16,9 +16,7 @@ _PLACER = re.compile(
     r"(?P<name>[A-Za-z0-9_.][\w.\\/>-]*): \((?P<op>[A-Za-z_][\w>]*)\)"
     r"(?:: )?(?P<device>/(?:job|replica|task|device):\S+)"
 )
-_EAGER = re.compile(
-    r"(?:.*\] )?Executing op (?P<op>\S+) in device (?P<device>/\S+)"
-)
+_EAGER = re.compile(r"(?:.*\] )?Executing op (?P<op>\S+) in device (?P<device>/\S+)")
 # A session with the log on first says which card is which GPU.
 _MAPPING = re.compile(
     r"^(?:.*\] )?Device mapping:.*\n|^/job:\S+ -> device: .*\n\n?",
@@ -62,9 +60,7 @@ class PlacementLog:
             if row.name == name:
                 return row.device
         known = ", ".join(sorted({row.name for row in self.rows if row.name}))
-        raise KeyError(
-            f"no operation {name!r} in the log; it has: {known or 'none'}"
-        )
+        raise KeyError(f"no operation {name!r} in the log; it has: {known or 'none'}")
 
     def only(self, *names: str) -> "PlacementLog":
         """Return the last rows of these operations, in the order given.
@@ -81,13 +77,12 @@ class PlacementLog:
         return PlacementLog([last[name] for name in names])
 
     def __str__(self) -> str:
-        """Return a table: name, operation, role of the device."""
+        """Return a table: name, operation, short name of the device."""
         cells = [("name", "operation", "device")]
-        cells += [(row.name, row.op, role(row.device)) for row in self.rows]
+        cells += [(row.name, row.op, short_name(row.device)) for row in self.rows]
         wide = [max(len(line[i]) for line in cells) for i in range(2)]
         return "\n".join(
-            f"{name:<{wide[0]}}  {op:<{wide[1]}}  {device}"
-            for name, op, device in cells
+            f"{name:<{wide[0]}}  {op:<{wide[1]}}  {device}" for name, op, device in cells
         )
 
 

@@ -145,9 +145,7 @@ def trace(graph, fetches, feed=None, options=None) -> Trace:
         )
     variables = graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
     record = v1.RunMetadata()
-    how = v1.RunOptions(
-        trace_level=v1.RunOptions.FULL_TRACE, output_partition_graphs=True
-    )
+    how = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE, output_partition_graphs=True)
     config = session_config() if options is None else options
     with v1.Session(graph=graph, config=config) as session:
         session.run([variable.initializer for variable in variables])
@@ -194,10 +192,7 @@ def _allocations(ran) -> tuple[Allocation, ...]:
     # microsecond only a stable sort keeps it so.
     records.sort(key=lambda record: record[0])
     zero = records[0][0] if records else 0
-    return tuple(
-        Allocation(device, (time - zero) / 1e6, size)
-        for time, device, size in records
-    )
+    return tuple(Allocation(device, (time - zero) / 1e6, size) for time, device, size in records)
 
 
 def _signal(node) -> bool:
@@ -225,10 +220,7 @@ def _name(node) -> str:
 
 def _key(node) -> tuple[bytes, bytes, bytes]:
     attributes = node.attr
-    return tuple(
-        attributes[name].s
-        for name in ("tensor_name", "send_device", "recv_device")
-    )
+    return tuple(attributes[name].s for name in ("tensor_name", "send_device", "recv_device"))
 
 
 def _producers(parts) -> dict[str, tuple[str, bool]]:
@@ -270,9 +262,7 @@ def _program_nodes(parts) -> tuple[Node, ...]:
             source, _ = origin[_bare(edge)]
             (controls if edge[0] == "^" else inputs).append(source)
         op = _OUTSIDE.get(node.op, node.op)
-        nodes.append(
-            Node(name, op, node.device, tuple(inputs), tuple(controls))
-        )
+        nodes.append(Node(name, op, node.device, tuple(inputs), tuple(controls)))
     return tuple(nodes)
 
 
@@ -319,9 +309,7 @@ def _intervals(ran, kernels, program: dict[str, Node]) -> tuple[Interval, ...]:
     """
     on_gpu = [(n.node_name.partition(":")[0], n) for n in kernels]
     queued = {name for name, _ in on_gpu}
-    found = on_gpu + [
-        (n.node_name, n) for _, n in ran if n.node_name not in queued
-    ]
+    found = on_gpu + [(n.node_name, n) for _, n in ran if n.node_name not in queued]
     found = [(program[name], n) for name, n in found if name in program]
     zero = min(
         (n.all_start_micros + n.op_start_rel_micros for _, n in found),

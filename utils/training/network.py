@@ -67,9 +67,7 @@ def mean_loss(weights: list, x, y):
     """
     import tensorflow as tf
 
-    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
-        labels=y, logits=logits(weights, x)
-    )
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits(weights, x))
     return tf.reduce_mean(losses)
 
 

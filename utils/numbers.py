@@ -48,9 +48,7 @@ def real(
     """
     limits = {"greater than": above, "of at least": low, "of at most": high}
     allowed = " and ".join(
-        f"{word} {limit}"
-        for word, limit in limits.items()
-        if math.isfinite(limit)
+        f"{word} {limit}" for word, limit in limits.items() if math.isfinite(limit)
     )
     advice = f"{name}={value!r}: give a finite number {allowed}".rstrip() + "."
     if isinstance(value, bool | str) or not hasattr(value, "__float__"):
