@@ -45,7 +45,7 @@ def lesson_07(machine) -> dict[str, object]:
     import numpy as np
     import tensorflow as tf
 
-    from utils.machine import session_config, short_name
+    from utils.machine import plain_name, session_config
     from utils.runs import pipeline, trace
     from utils.training import mnist, network
 
@@ -56,7 +56,7 @@ def lesson_07(machine) -> dict[str, object]:
         "by-column", "unsplit", "train", "today-weights", "today", "apart", "held", "kept",
         "line", "steps", "pipeline", "both",
         tf=tf, v1=tf.compat.v1, np=np, Counter=Counter, network=network, pipe=pipeline,
-        short_name=short_name, session_config=session_config, trace=trace,
+        plain_name=plain_name, session_config=session_config, trace=trace,
         host=machine.host, gpus=machine.gpus, two=machine.gpus[:2],
         start=network.initial_weights(dtype="float64"),
         images=mnist.inputs(data.train_images, "float64"), labels=data.train_labels,

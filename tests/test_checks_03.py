@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from utils.checks import lesson03
-from utils.machine import short_name
+from utils.machine import plain_name
 
 RIGHT = {
     "v": "GPU 1",
@@ -151,26 +151,26 @@ def test_count(said):
     def right(log):
         numbers = {}
         for row in log.rows:
-            numbers[short_name(row.device)] = numbers.get(short_name(row.device), 0) + 1
+            numbers[plain_name(row.device)] = numbers.get(plain_name(row.device), 0) + 1
         return numbers
 
     def counter(log):
-        return Counter(short_name(row.device) for row in log.rows)
+        return Counter(plain_name(row.device) for row in log.rows)
 
     def full_names(log):
         return Counter(row.device for row in log.rows)
 
     def one_each(log):
-        return {short_name(row.device): 1 for row in log.rows}
+        return {plain_name(row.device): 1 for row in log.rows}
 
     def only_host(log):
-        return {"host": sum(short_name(r.device) == "host" for r in log.rows)}
+        return {"host": sum(plain_name(r.device) == "host" for r in log.rows)}
 
     def a_list(log):
-        return [short_name(row.device) for row in log.rows]
+        return [plain_name(row.device) for row in log.rows]
 
     def stub(log):
-        """Return a dict: short name of a device to the number of its operations."""
+        """Return a dict: plain name of a device to the number of its operations."""
         ...
 
     for answer, part in {

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from utils.checks import lesson04
-from utils.machine import short_name
+from utils.machine import plain_name
 from utils.placement import has_kernel, kernels, kernels_of
 
 needs_list = pytest.mark.skipif(
@@ -116,7 +116,7 @@ def test_silent(said, machine):
 
     def right(x, device):
         y = doubled(x, device)
-        if short_name(y.device) != short_name(device):
+        if plain_name(y.device) != plain_name(device):
             raise RuntimeError("elsewhere")
         return y
 
@@ -137,7 +137,7 @@ def test_silent(said, machine):
 
     def prints(x, device):
         y = doubled(x, device)
-        if short_name(y.device) != short_name(device):
+        if plain_name(y.device) != plain_name(device):
             print(end="")
         return y
 
@@ -165,7 +165,7 @@ def test_silent(said, machine):
 
     def slip(x, device):
         y = doubled(x, device)
-        if short_name(y.device) != short_name(device):
+        if plain_name(y.device) != plain_name(device):
             raise RuntimeErorr  # noqa: F821
         return y
 

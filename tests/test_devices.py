@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from utils.machine import Machine, check_count, devices, short_name, virtual_gpus
+from utils.machine import Machine, check_count, devices, plain_name, virtual_gpus
 
 FULL = "/job:localhost/replica:0/task:0/device:"
 
@@ -237,14 +237,14 @@ def test_count_comes_back_as_a_plain_int():
 def test_roles_on_four_virtual_gpus(monkeypatch, device, expected):
     gpus = tuple(f"/CPU:{i}" for i in range(1, 5))
     monkeypatch.setattr(devices, "_machine", Machine("/CPU:0", gpus, "virtual", (), 2))
-    assert short_name(device) == expected
+    assert plain_name(device) == expected
 
 
 def test_roles_on_real_gpus(monkeypatch):
     monkeypatch.setattr(
         devices, "_machine", Machine("/CPU:0", ("/GPU:0", "/GPU:1"), "real", (0, 1), 2)
     )
-    assert [short_name(FULL + name) for name in ("CPU:0", "GPU:1", "CPU:1")] == [
+    assert [plain_name(FULL + name) for name in ("CPU:0", "GPU:1", "CPU:1")] == [
         "host",
         "GPU 1",
         "CPU 1",
@@ -253,7 +253,7 @@ def test_roles_on_real_gpus(monkeypatch):
 
 def test_roles_before_anything_is_set_up(monkeypatch):
     monkeypatch.setattr(devices, "_machine", None)
-    assert [short_name(name) for name in ("/CPU:0", "/GPU:1")] == ["host", "GPU 1"]
+    assert [plain_name(name) for name in ("/CPU:0", "/GPU:1")] == ["host", "GPU 1"]
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_no_device_has_no_role(text):
     with pytest.raises(
         ValueError, match=f"^{text!r} is not the name of one device".replace("*", ".")
     ):
-        short_name(text)
+        plain_name(text)
 
 
 @pytest.mark.parametrize(
@@ -320,4 +320,4 @@ def test_the_real_machine(machine):
     assert names == {f"/device:CPU:{i}" for i in range(5)}
     for number, gpu in enumerate(machine.gpus):
         with tf.device(gpu):
-            assert short_name(tf.ones([]).device) == f"GPU {number}"
+            assert plain_name(tf.ones([]).device) == f"GPU {number}"

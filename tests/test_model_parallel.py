@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.lesson_cells import lesson_07
-from utils.machine import session_config, short_name
+from utils.machine import plain_name, session_config
 from utils.runs import pipeline, trace
 from utils.training import mnist, network
 
@@ -39,7 +39,7 @@ def step(lesson):
 
 def sent(run):
     """(from, to, bytes) of every transfer but the loss's."""
-    rows = [(short_name(t.sender), short_name(t.receiver), t.bytes) for t in run.transfers]
+    rows = [(plain_name(t.sender), plain_name(t.receiver), t.bytes) for t in run.transfers]
     return sorted(row for row in rows if row[1] != "host")
 
 
@@ -64,7 +64,7 @@ def test_todays_form_trains_the_same_weights_in_the_same_places(lesson, stream, 
     weights = lesson["first"] + lesson["last"]
     assert lesson["apart"](whole, [w.numpy() for w in weights]) < EQUAL
     graph = lesson["today"].get_concrete_function(*stream[0]).graph
-    where = [short_name(op.device) for op in graph.get_operations() if op.type == "MatMul"]
+    where = [plain_name(op.device) for op in graph.get_operations() if op.type == "MatMul"]
     assert sorted(where) == ["GPU 0"] * 2 + ["GPU 1"] * 3
 
 
@@ -164,7 +164,7 @@ def test_without_colocation_the_backward_pass_leaves_the_gpus(
         found = lesson["train"](lesson["by_layer"], machine.gpus[:2], stream)
     assert lesson["apart"](whole, found) < EQUAL
     back = [n for n in run.nodes if n.op == "MatMul" and n.name.startswith("gradients/")]
-    assert [short_name(n.device) for n in back] == ["host"] * 3
+    assert [plain_name(n.device) for n in back] == ["host"] * 3
     beside = lesson["step"](lesson["by_layer"], machine.gpus[:2])
     assert run.bytes_moved - beside.bytes_moved == 829_520, "as the lesson prints it"
 
@@ -208,7 +208,7 @@ def test_a_gpu_keeps_its_order_and_does_one_step_at_a_time(lesson, graph_of_four
 
 def waits_for(run, gpu):
     """Map each product on a GPU, in order of their starts, to what it waits for on that GPU."""
-    nodes = {node.name: node for node in run.nodes if short_name(node.device) == gpu}
+    nodes = {node.name: node for node in run.nodes if plain_name(node.device) == gpu}
     products = [row.name for row in run.intervals if row.op == "MatMul" and row.name in nodes]
     before = {}
     for product in products:

@@ -6,8 +6,7 @@ from matplotlib.text import Text
 
 from utils import style
 from utils.pictures import kernel_matrix
-from utils.pictures import kernel_matrix as picture
-from utils.pictures.kernel_matrix import kernel_memory
+from utils.pictures.kernel_matrix import LOOKS, kernel_memory
 from utils.placement import kernels
 
 needs_list = pytest.mark.skipif(
@@ -73,7 +72,7 @@ def test_a_mark_for_each_kernel_and_the_marks_differ_in_shape():
     assert [label.get_text() for label in ax.get_yticklabels()] == list(ops)
     assert [label.get_text() for label in ax.get_xticklabels()] == list(dtypes)
     assert ax.get_title(loc="left") == "The finding"
-    assert len({look["marker"] for look in picture.LOOKS.values()}) == len(picture.LOOKS)
+    assert len({look["marker"] for look in LOOKS.values()}) == len(LOOKS)
     ax.figure.canvas.draw()
     shown = [t for t in ax.findobj(Text) if t.get_text() and t.get_visible()]
     assert min(text.get_fontsize() for text in shown) >= 12
@@ -87,7 +86,7 @@ def test_draws_where_it_is_told():
 
 def test_a_build_without_gpu_kernels_says_so_in_the_picture(monkeypatch):
     monkeypatch.setattr(kernels, "lists_gpu_kernels", lambda: False)
-    monkeypatch.setattr(picture, "lists_gpu_kernels", lambda: False)
+    monkeypatch.setitem(kernel_memory.__globals__, "lists_gpu_kernels", lambda: False)
     ax = kernel_matrix(("MatMul",), ("float32",), title="The finding")
     assert ax.get_title(loc="left") == "This build of TensorFlow lists no GPU kernels"
     assert _marks(ax)["CPU only"] == {(0, 0)}

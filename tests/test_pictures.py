@@ -11,7 +11,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.text import Annotation, Text
 
 from utils import style
-from utils.machine import Machine, short_name
+from utils.machine import Machine, plain_name
 from utils.pictures import lanes, machine_diagram, timeline
 from utils.pictures.timeline import lane_order
 from utils.runs import Node, Trace, Transfer, trace
@@ -167,9 +167,9 @@ def test_timeline_has_a_bar_per_interval(towers):
     for bar, row in zip(ax.patches, towers.intervals, strict=True):
         assert bar.get_x() == pytest.approx(row.start * 1e3)
         assert bar.get_width() == pytest.approx((row.end - row.start) * 1e3)
-        lane = ["host", "GPU 0", "GPU 1"].index(short_name(row.device))
+        lane = ["host", "GPU 0", "GPU 1"].index(plain_name(row.device))
         assert bar.get_y() + bar.get_height() / 2 == pytest.approx(lane)
-        assert bar.get_hatch() == style.device_look(short_name(row.device))["hatch"]
+        assert bar.get_hatch() == style.device_look(plain_name(row.device))["hatch"]
     assert "(ms)" in ax.get_xlabel()
     assert [label.get_text() for label in ax.get_yticklabels()] == ["host", "GPU 0", "GPU 1"]
     top, bottom = ax.get_ylim()[::-1]
@@ -241,7 +241,7 @@ def test_lanes_put_each_operation_on_its_device(towers):
     labels = {t.get_text(): t.get_position()[1] for t in ax.texts if t.get_weight() == "bold"}
     assert list(labels) == ["host", "GPU 0", "GPU 1"]
     assert ax.get_ylim()[0] > labels["GPU 1"] > labels["GPU 0"] > labels["host"] > 0
-    home = {node.name: short_name(node.device) for node in towers.nodes}
+    home = {node.name: plain_name(node.device) for node in towers.nodes}
     for name, box in _boxes(ax).items():
         y = box.get_position()[1]
         assert min(labels, key=lambda lane: abs(labels[lane] - y)) == home[name]

@@ -31,7 +31,7 @@ def test_sizes_that_make_no_sense(needs):
 
 
 def test_a_program_that_fails(monkeypatch):
-    monkeypatch.setattr("utils.memory.real_pool._CHILD", "raise ImportError('no tensorflow here')")
+    monkeypatch.setitem(real_pool.__globals__, "_CHILD", "raise ImportError('no tensorflow here')")
     with pytest.raises(RuntimeError, match="(?s)ended with code 1: .*no tensorflow here"):
         real_pool((1,))
 
@@ -40,7 +40,7 @@ SILENT = "import sys; print('child: step', file=sys.stderr)"
 
 
 def test_a_tensorflow_without_that_allocator(monkeypatch):
-    monkeypatch.setattr("utils.memory.real_pool._CHILD", SILENT)
+    monkeypatch.setitem(real_pool.__globals__, "_CHILD", SILENT)
     with pytest.raises(RuntimeError, match="ended with code 0"):
         real_pool((1,))
 

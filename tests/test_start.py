@@ -246,7 +246,7 @@ def test_xla_adds_a_second_type_of_device_and_changes_nothing_else(fresh):
 
     machine = begin(gpus=1, names=True, xla=True)
     import tensorflow as tf
-    from utils.machine import short_name
+    from utils.machine import plain_name
 
     again = begin(gpus=1, names=True, xla=True)
     unpinned = tf.constant(1.0) + 1.0
@@ -256,7 +256,7 @@ def test_xla_adds_a_second_type_of_device_and_changes_nothing_else(fresh):
         "flags": os.environ["TF_XLA_FLAGS"], "same": again is machine,
         "devices": [d.name for d in tf.config.list_logical_devices()],
         "machine": [machine.host, machine.gpus, machine.kind],
-        "roles": [short_name(unpinned.device), short_name(there.device)],
+        "roles": [plain_name(unpinned.device), plain_name(there.device)],
     }))
     """,
             TF_XLA_FLAGS="--tf_xla_clustering_debug=false",

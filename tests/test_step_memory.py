@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from utils.machine import short_name
+from utils.machine import plain_name
 from utils.runs import Trace, memory_over_time, trace
 from utils.runs.trace import Allocation
 
@@ -40,9 +40,9 @@ def step(machine, batch, gpus=2):
 
 def on_gpus(by_device):
     return {
-        short_name(device): value
+        plain_name(device): value
         for device, value in by_device.items()
-        if "GPU" in short_name(device)
+        if "GPU" in plain_name(device)
     }
 
 

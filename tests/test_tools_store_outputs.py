@@ -60,7 +60,7 @@ def test_clean_merges_streams_and_hides_folders():
     nb = outputs.clean(notebook(cell))
     assert [o.get("text") for o in nb.cells[0].outputs] == ["2\nac\n", "w", None]
     assert nb.cells[0].outputs[2].traceback == [
-        "\x1b[36mFile \x1b[39m\x1b[32mutils/trace.py:3\x1b[39m",
+        "\x1b[36mFile \x1b[39m\x1b[32mutils/runs/trace.py:3\x1b[39m",
         "File numpy/core.py:4",
         "File json/decoder.py:5, in x(/y)",
     ]

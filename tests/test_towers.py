@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.lesson_cells import lesson_06
-from utils.machine import session_config, short_name
+from utils.machine import plain_name, session_config
 from utils.runs import trace
 from utils.training import mnist, network
 
@@ -128,14 +128,14 @@ def test_towers_work_on_their_gpus_and_the_host_keeps_the_variables(lesson, mach
     )
 
     def where(op):
-        return [short_name(node.device) for node in run.nodes if node.op == op]
+        return [plain_name(node.device) for node in run.nodes if node.op == op]
 
     assert sorted(set(where("MatMul"))) == [f"GPU {n}" for n in range(4)]
     assert len({where("MatMul").count(f"GPU {n}") for n in range(4)}) == 1
     assert set(where("VarHandleOp") + where("ResourceApplyGradientDescent")) == {"host"}
     assert len(where("ResourceApplyGradientDescent")) == 4, "one update per weight"
     parts = [t for t in run.transfers if t.source == "split"]
-    assert sorted(short_name(t.receiver) for t in parts) == [f"GPU {n}" for n in range(4)]
+    assert sorted(plain_name(t.receiver) for t in parts) == [f"GPU {n}" for n in range(4)]
     assert {t.bytes for t in parts} == {16 * 784 * 8}
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from utils.machine import session_config, short_name
+from utils.machine import plain_name, session_config
 from utils.placement import placement_log
 from utils.runs import trace
 from utils.runs.trace import Interval, _read
@@ -22,7 +22,7 @@ RESULT = [[9], [21], [33], [45]]
 def _crossings(transfers) -> Counter:
     """How often what crossed from where to where: (source, sender, receiver, bytes)."""
     return Counter(
-        (t.source, short_name(t.sender), short_name(t.receiver), t.bytes) for t in transfers
+        (t.source, plain_name(t.sender), plain_name(t.receiver), t.bytes) for t in transfers
     )
 
 
@@ -60,7 +60,7 @@ def test_two_towers(machine):
         ("matmul", "GPU 0", "host", 8): 1,
         ("matmul_1", "GPU 1", "host", 8): 1,
     }
-    products = {n.name: short_name(n.device) for n in run.nodes if n.op == "MatMul"}
+    products = {n.name: plain_name(n.device) for n in run.nodes if n.op == "MatMul"}
     assert products == {"matmul": "GPU 0", "matmul_1": "GPU 1"}
     merge = next(n for n in run.nodes if n.name == "output")
     assert merge.op == "ConcatV2"
@@ -77,11 +77,11 @@ def test_other_numbers_of_towers(machine, towers, transfers, moved):
 def test_constants_are_folded(machine):
     run = trace(*_towers(machine, 2, make=lambda name, value: tf.constant(value, name=name)))
     assert run.value.tolist() == RESULT
-    assert {(n.op, short_name(n.device)) for n in run.nodes} == {
+    assert {(n.op, plain_name(n.device)) for n in run.nodes} == {
         ("Const", "host"),
         ("Result", "host"),
     }
-    assert {short_name(row.device) for row in run.intervals} == {"host"}
+    assert {plain_name(row.device) for row in run.intervals} == {"host"}
     assert run.transfers == run.control_transfers == ()
     assert run.bytes_moved == 0
 
@@ -107,7 +107,7 @@ def test_runs_are_alike(machine):
     assert first.nodes == second.nodes
     assert first.transfers == second.transfers
     assert first.allocated == second.allocated
-    devices = [short_name(n.device) for n in first.nodes]
+    devices = [plain_name(n.device) for n in first.nodes]
     assert devices == sorted(devices, key=("host", "GPU 0", "GPU 1", "GPU 2", "GPU 3").index)
 
 
@@ -306,7 +306,7 @@ def test_graph_of_a_function(machine):
     function = double.get_concrete_function(tf.TensorSpec([2], tf.float32))
     run = trace(function.graph, function.outputs, {"x:0": [1, 2]})
     assert run.value[0].tolist() == [2, 4]
-    assert [short_name(n.device) for n in run.nodes if n.op == "AddV2"] == ["GPU 1"]
+    assert [plain_name(n.device) for n in run.nodes if n.op == "AddV2"] == ["GPU 1"]
     with pytest.raises(TypeError, match=r"graph is a ConcreteFunction: give the tf.Graph"):
         trace(function, function.outputs)
 
@@ -378,11 +378,11 @@ def test_a_branch_not_taken_moves_nothing(machine, control_flow, sign):
     run = trace(graph, output, {x: [sign] * 3})
     taken, other, size = ("GPU 1", "GPU 2", 60) if sign > 0 else ("GPU 2", "GPU 1", 84)
     assert run.value.tolist() == [2 * sign + 1] * (size // 4)
-    routes = Counter((short_name(t.sender), short_name(t.receiver), t.bytes) for t in run.transfers)
+    routes = Counter((plain_name(t.sender), plain_name(t.receiver), t.bytes) for t in run.transfers)
     assert routes["GPU 0", taken, 12] == 1
     assert routes[taken, "host", size] == 1
-    assert not [t for t in run.transfers if short_name(t.sender) == other]
-    assert not [t for t in run.transfers if short_name(t.receiver) == other and t.bytes > 1]
+    assert not [t for t in run.transfers if plain_name(t.sender) == other]
+    assert not [t for t in run.transfers if plain_name(t.receiver) == other and t.bytes > 1]
 
 
 @pytest.mark.parametrize("times", [0, 1, 3])
@@ -406,13 +406,13 @@ def test_a_loop_moves_its_tensors_each_time(machine, control_flow, times):
         expected = 2 * expected + 1
     assert run.value.tolist() == expected.tolist()
     routes = Counter(
-        (short_name(t.sender), short_name(t.receiver)) for t in run.transfers if t.bytes == 12
+        (plain_name(t.sender), plain_name(t.receiver)) for t in run.transfers if t.bytes == 12
     )
     assert routes == Counter(
         {("host", "GPU 0"): times, ("GPU 0", "GPU 1"): times, ("GPU 1", "host"): times}
     )
     assert (
-        sum(row.op == "AddV2" and short_name(row.device) == "GPU 1" for row in run.intervals)
+        sum(row.op == "AddV2" and plain_name(row.device) == "GPU 1" for row in run.intervals)
         == times
     )
 

@@ -69,7 +69,7 @@ def notes(one: dict[str, float], two: dict[str, float]) -> tuple[str, ...]:
 
 def measured(towers: int, batch: int, traced: int, gpus: tuple[str, ...]) -> dict[str, float]:
     """Seconds of a step by kind of operation; those on the host under "host"."""
-    from utils.machine import short_name
+    from utils.machine import plain_name
     from utils.runs import trace
     from utils.training import mnist
 
@@ -85,7 +85,7 @@ def measured(towers: int, batch: int, traced: int, gpus: tuple[str, ...]) -> dic
     least: dict[tuple[str, str], float] = {}
     for _ in range(traced):
         for row in trace(graph, fetches, feed).intervals:
-            kind = "host" if short_name(row.device) == "host" else row.op
+            kind = "host" if plain_name(row.device) == "host" else row.op
             key, seconds = (kind, row.name), row.end - row.start
             least[key] = min(seconds, least.get(key, seconds))
     sums: dict[str, float] = defaultdict(float)

@@ -55,7 +55,7 @@ def device_look(name: str) -> dict:
 
     Args:
         name: ``"host"`` or ``"GPU 0"``, ``"GPU 1"`` …, as
-            ``utils.machine.devices.short_name`` gives it; any other device is white.
+            ``utils.machine.devices.plain_name`` gives it; any other device is white.
 
     Returns:
         Keyword arguments for a matplotlib patch: face colour, hatch, edge.

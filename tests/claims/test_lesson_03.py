@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.claims.ledger import claim
-from utils.machine import session_config, short_name
+from utils.machine import plain_name, session_config
 from utils.placement import parse, placement_log
 
 LOGS = Path(__file__).resolve().parents[2] / "data" / "logs"
@@ -60,8 +60,8 @@ def test_only_a_variable_stays_where_it_was(tf, machine):
             return tf.negative(graph.get_tensor_by_name("c:0"))
 
     before, after = _logged(tf, graph, constant, consumer)
-    assert short_name(before.device_of("c")) == "host"
-    assert short_name(after.device_of("c")) == "GPU 1", "the constant has moved"
+    assert plain_name(before.device_of("c")) == "host"
+    assert plain_name(after.device_of("c")) == "GPU 1", "the constant has moved"
 
     graph = tf.Graph()
 
@@ -69,8 +69,8 @@ def test_only_a_variable_stays_where_it_was(tf, machine):
         return tf.compat.v1.get_variable("v", initializer=3.0).initializer
 
     before, after = _logged(tf, graph, variable, lambda: _add_one(tf, graph, gpu))
-    assert short_name(before.device_of("v")) == "host"
-    assert short_name(after.device_of("v")) == "host", "the variable has not"
+    assert plain_name(before.device_of("v")) == "host"
+    assert plain_name(after.device_of("v")) == "host", "the variable has not"
 
 
 def test_without_an_earlier_run_the_variable_would_have_moved(tf, machine):
@@ -82,7 +82,7 @@ def test_without_an_earlier_run_the_variable_would_have_moved(tf, machine):
         return first
 
     (log,) = _logged(tf, graph, at_once)
-    assert short_name(log.device_of("v")) == "GPU 1"
+    assert plain_name(log.device_of("v")) == "GPU 1"
 
 
 @claim(
@@ -108,10 +108,10 @@ def test_a_variable_overrules_the_pins_of_its_users(tf, machine):
         return [v.initializer, pinned]
 
     (log,) = _logged(tf, graph, program)
-    assert short_name(log.device_of("pinned")) == "GPU 1"
+    assert plain_name(log.device_of("pinned")) == "GPU 1"
     asked = graph.get_operation_by_name("add_one").device
-    assert short_name(asked) == "GPU 1"
-    assert short_name(log.device_of("add_one")) == "GPU 0"
+    assert plain_name(asked) == "GPU 1"
+    assert plain_name(log.device_of("add_one")) == "GPU 0"
 
 
 @claim(
@@ -139,7 +139,7 @@ def test_the_default_device_is_the_last_rule(tf, machine):
             return [shape, rest, tf.negative(c, name="consumer")]
 
     (log,) = _logged(tf, graph, program)
-    where = {n: short_name(log.device_of(n)) for n in ("shape", "rest", "c")}
+    where = {n: plain_name(log.device_of(n)) for n in ("shape", "rest", "c")}
     assert where == {"shape": "GPU 0", "rest": "host", "c": "GPU 1"}
 
     rows, _ = parse((LOGS / "one_gpu.txt").read_text())
@@ -182,7 +182,7 @@ def test_every_operation_is_logged_once(tf, capsys):
         a = tf.constant([1.0, 2.0, 3.0], name="a")
         total = tf.add(a, tf.constant([1.0, 2.0, 3.0], name="b"), name="add")
     first, second = _logged(tf, graph, lambda: total, lambda: total)
-    rows = [(row.name, short_name(row.device)) for row in first.rows]
+    rows = [(row.name, plain_name(row.device)) for row in first.rows]
     assert sorted(rows) == [("a", "host"), ("add", "host"), ("b", "host")]
     assert second.rows == []
     assert "add" not in capsys.readouterr().out, "Python never saw it"
@@ -198,7 +198,7 @@ def _under(tf, function):
         return a.initializer
 
     (log,) = _logged(tf, graph, program)
-    return {name: short_name(log.device_of(name)) for name in "abc"}
+    return {name: plain_name(log.device_of(name)) for name in "abc"}
 
 
 @claim(
@@ -270,6 +270,6 @@ def test_round_robin(tf, machine):
             return tf.matmul(second, second, name="third")
 
     (log,) = _logged(tf, graph, program)
-    where = [short_name(log.device_of(n)) for n in ("first", "second", "third")]
+    where = [plain_name(log.device_of(n)) for n in ("first", "second", "third")]
     assert where[0] == where[2] != where[1]
     assert {where[0], where[1]} == {"GPU 0", "GPU 1"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.claims.ledger import claim
-from utils.machine import short_name
+from utils.machine import plain_name
 from utils.placement import Failure, ImaginedMachine, kernels_of, lists_gpu_kernels
 
 KERNELS = Path(__file__).resolve().parents[2] / "data" / "kernels"
@@ -36,7 +36,7 @@ ON_XLA = """
 from utils.start import begin
 begin(gpus=1, names=True, xla=True)
 import tensorflow as tf
-from utils.machine import short_name
+from utils.machine import plain_name
 from utils.machine import reason
 from utils.placement import placement_log
 from utils.machine import session_config
@@ -53,13 +53,13 @@ def in_session(soft):
     config = session_config(log_placement=True, soft_placement=soft)
     with placement_log() as log, tf.compat.v1.Session(graph=graph, config=config) as session:
         value = session.run(joined)
-    return value.decode(), short_name(log.device_of("joined"))
+    return value.decode(), plain_name(log.device_of("joined"))
 
 def today(soft):
     tf.config.set_soft_device_placement(soft)
     with tf.device("/device:XLA_CPU:0"):
         joined = tf.strings.join(["a", "b"])
-    return joined.numpy().decode(), short_name(joined.device)
+    return joined.numpy().decode(), plain_name(joined.device)
 
 print({
     "default of a session": tf.compat.v1.ConfigProto().allow_soft_placement,
@@ -127,7 +127,7 @@ def test_a_variable_with_the_first_value_3(tf):
     one = ImaginedMachine(gpus=1)
     real, v = _variable(tf, 3.0)
     assert v.dtype == tf.float32
-    assert short_name(one.place(real).device_of("v")) == "GPU 0"
+    assert plain_name(one.place(real).device_of("v")) == "GPU 0"
     whole, v = _variable(tf, 3)
     assert v.dtype == tf.int32
     assert one.place(whole).error.kind == Failure.NO_KERNEL
@@ -153,7 +153,7 @@ def test_variables_on_a_gpu_need_not_be_floats(tf):
         assert {"int64", "bool", "complex64", "bfloat16"} <= allowed
         assert not {"int32", "string"} & allowed
     graph, _ = _variable(tf, tf.constant([1, 2], tf.int64).numpy())
-    assert short_name(ImaginedMachine(gpus=1).place(graph).device_of("v")) == "GPU 0"
+    assert plain_name(ImaginedMachine(gpus=1).place(graph).device_of("v")) == "GPU 0"
 
 
 @claim(
@@ -169,7 +169,7 @@ def test_soft_placement_moves_it_to_the_cpu(tf, on_xla):
     graph, _ = _variable(tf, 3)
     one = ImaginedMachine(gpus=1)
     assert one.place(graph).error
-    assert short_name(one.place(graph, soft=True).device_of("v")) == "host"
+    assert plain_name(one.place(graph, soft=True).device_of("v")) == "host"
     assert "no supported kernel" in on_xla["session, strict"]
     assert on_xla["session, soft"] == ("ab", "host")
     assert on_xla["default of a session"] is False

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tests.claims.ledger import claim
 from utils.cluster import LocalCluster
-from utils.machine import session_config, short_name
+from utils.machine import plain_name, session_config
 from utils.runs import overlap, trace
 from utils.training import mnist, network
 
@@ -50,7 +50,7 @@ def test_transfers_are_added(machine):
         return {tuple(node.attr[name].s.decode() for name in names) for node in nodes}
 
     assert ends("_Send") == ends("_Recv"), "they come in pairs"
-    pairs = {(short_name(sender), short_name(receiver)) for _, sender, receiver in ends("_Send")}
+    pairs = {(plain_name(sender), plain_name(receiver)) for _, sender, receiver in ends("_Send")}
     assert pairs == {("host", "GPU 0"), ("GPU 0", "GPU 1")}
 
 
@@ -198,10 +198,10 @@ def test_one_model_per_gpu(machine):
     settings = [(0.05, 1), (0.5, 2)]
     together, run = trained(settings)
     between = [
-        t for t in run.transfers if "host" not in (short_name(t.sender), short_name(t.receiver))
+        t for t in run.transfers if "host" not in (plain_name(t.sender), plain_name(t.receiver))
     ]
     assert not between and not run.control_transfers
-    products = {short_name(node.device) for node in run.nodes if node.op == "MatMul"}
+    products = {plain_name(node.device) for node in run.nodes if node.op == "MatMul"}
     assert products == {"GPU 0", "GPU 1"}
     for model, setting in zip(together, settings, strict=True):
         (alone,), _ = trained([setting])

@@ -7,7 +7,7 @@ import pytest
 
 from tests.claims.ledger import claim
 from tests.lesson_cells import lesson_06
-from utils.machine import short_name
+from utils.machine import plain_name
 from utils.runs import trace
 
 INPUT = np.arange(1, 13, dtype=np.float32).reshape(4, 3)
@@ -47,11 +47,11 @@ def _replicated(machine, towers):
 def test_split_loop_and_concat_give_the_same_result(machine, towers):
     run = trace(*_replicated(machine, towers))
     assert run.value.tolist() == [[9], [21], [33], [45]]
-    where = Counter(short_name(node.device) for node in run.nodes if node.op == "MatMul")
+    where = Counter(plain_name(node.device) for node in run.nodes if node.op == "MatMul")
     assert where == {f"GPU {n}": 1 for n in range(towers)}
     assert len(run.transfers) == 3 * towers, "rows in, weights in, rows out"
     weights = [t for t in run.transfers if t.bytes == WEIGHTS.nbytes]
-    assert {short_name(t.receiver) for t in weights} >= set(where)
+    assert {plain_name(t.receiver) for t in weights} >= set(where)
 
 
 @claim(
@@ -99,10 +99,10 @@ def test_a_step_takes_in_more_images_at_the_same_work_per_gpu(machine):
         labels = np.arange(16 * towers) % 10
         graph, (x, y), fetches = lesson["build"](machine.gpus[:towers], lesson["THEN"]["SGD"]())
         run = trace(graph, fetches, {x: images, y: labels})
-        work = Counter(short_name(node.device) for node in run.nodes if node.op == "MatMul")
+        work = Counter(plain_name(node.device) for node in run.nodes if node.op == "MatMul")
         got = {}
         for moved in run.transfers:
-            got.setdefault(short_name(moved.receiver), []).append(moved.bytes)
+            got.setdefault(plain_name(moved.receiver), []).append(moved.bytes)
         return work, {gpu: sorted(sizes) for gpu, sizes in got.items() if gpu in work}
 
     work, received = step(1)

@@ -4,7 +4,7 @@ import numpy as np
 
 from tests.claims.ledger import claim
 from tests.lesson_cells import lesson_07
-from utils.machine import short_name
+from utils.machine import plain_name
 from utils.runs import trace
 from utils.training import initial_weights, mean_loss
 
@@ -20,7 +20,7 @@ def _once(lesson, split, devices):
 
 
 def _held(run, graph):
-    place = {node.name: short_name(node.device) for node in run.nodes if node.op == "VarHandleOp"}
+    place = {node.name: plain_name(node.device) for node in run.nodes if node.op == "VarHandleOp"}
     held = dict.fromkeys(place.values(), 0)
     for v in graph.get_collection("trainable_variables"):
         held[place[v.op.name]] += v.shape.num_elements() * v.dtype.size
@@ -75,5 +75,5 @@ def test_two_replicas_of_two_stages_are_the_undivided_network(machine):
     first, last = (sum(w.nbytes for w in lesson["start"][i : i + 2]) for i in (0, 2))
     assert _held(run, graph) == {"GPU 0": first, "GPU 1": last, "GPU 2": first, "GPU 3": last}
     images = [t for t in run.transfers if t.bytes == 32 * 784 * 8]
-    assert sorted(short_name(t.receiver) for t in images) == ["GPU 0", "GPU 2"]
+    assert sorted(plain_name(t.receiver) for t in images) == ["GPU 0", "GPU 2"]
     assert np.isfinite(run.value[0])

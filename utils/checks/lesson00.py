@@ -3,7 +3,7 @@
 import numpy as np
 
 from utils.checks.outcome import check, not_yet
-from utils.machine import current_machine, short_name
+from utils.machine import current_machine, plain_name
 from utils.runs import trace
 
 INPUT = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]], dtype=np.float32)
@@ -98,7 +98,7 @@ def _same_product(run, right) -> None:
 
 
 def _one_product_each(run, gpus: int) -> None:
-    where = [short_name(node.device) for node in run.nodes if node.op == "MatMul"]
+    where = [plain_name(node.device) for node in run.nodes if node.op == "MatMul"]
     if len(where) != gpus:
         not_yet(f"the graph has {len(where)} product(s); it needs one per GPU, so {gpus}.")
     if "host" in where:

@@ -6,7 +6,7 @@ import numpy as np
 
 from utils.cards import Card, example, read_cards, visible_cards
 from utils.checks.outcome import check, not_yet
-from utils.machine import current_machine, short_name
+from utils.machine import current_machine, plain_name
 from utils.memory import Program, StandIns, do_they_fit, stand_in_gpus
 from utils.runs import trace
 
@@ -224,8 +224,8 @@ def _bytes_of_step(hidden: int, batch: int) -> int:
             loss = mean_loss(weights, x, y)
             fetches = [loss, v1.gradients(loss, weights)]
     run = trace(graph, fetches, {x: np.ones([batch, 784]), y: np.zeros([batch])})
-    taken = [size for name, size in run.allocated.items() if short_name(name) == short_name(device)]
+    taken = [size for name, size in run.allocated.items() if plain_name(name) == plain_name(device)]
     received = [
-        moved.bytes for moved in run.transfers if short_name(moved.receiver) == short_name(device)
+        moved.bytes for moved in run.transfers if plain_name(moved.receiver) == plain_name(device)
     ]
     return sum(taken) + sum(received)

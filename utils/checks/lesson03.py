@@ -3,7 +3,7 @@
 import numpy as np
 
 from utils.checks.outcome import check, not_yet
-from utils.machine import current_machine, session_config, short_name
+from utils.machine import current_machine, plain_name, session_config
 from utils.placement import Placement, PlacementLog, placement_log
 
 
@@ -55,7 +55,7 @@ def check_03_placement(answer: dict) -> None:
             not_yet(f"{name} has no answer yet.")
         if guess not in ("host", "GPU 0", "GPU 1"):
             not_yet(f"{name}: {guess!r} is none of host, GPU 0, GPU 1.")
-        if guess != short_name(log.device_of(name)):
+        if guess != plain_name(log.device_of(name)):
             not_yet(f"look at {name} again: {_WHY_PLACED[name]}.")
 
 
@@ -108,7 +108,7 @@ def check_03_dynamic_placement(function) -> None:
             product = tf.matmul(x, weights, name="product")
             output = tf.exp(product, name="exp")
         log, _ = _logged(graph, output)
-        where = {n: short_name(log.device_of(n)) for n in ("w", "product", "exp")}
+        where = {n: plain_name(log.device_of(n)) for n in ("w", "product", "exp")}
         if where["w"] != "host":
             not_yet(
                 f"the variable went to {where['w']}. What is the type of a "
@@ -147,10 +147,10 @@ def check_03_scope(build) -> None:
         if not np.allclose(value, 2 * x @ weights):
             not_yet("the numbers changed: wanted is 2 * (x @ weights).")
         for row in log.rows:
-            if row.op in ("MatMul", "Mul", "AddV2") and (short_name(row.device) != short_name(gpu)):
+            if row.op in ("MatMul", "Mul", "AddV2") and (plain_name(row.device) != plain_name(gpu)):
                 not_yet(
-                    f"asked for {short_name(gpu)}, but {row.name} ({row.op}) ran on "
-                    f"{short_name(row.device)}. On which line is it created, and "
+                    f"asked for {plain_name(gpu)}, but {row.name} ({row.op}) ran on "
+                    f"{plain_name(row.device)}. On which line is it created, and "
                     "is that line inside the scope of the gpu given?"
                 )
 
@@ -164,7 +164,7 @@ def check_03_count(count) -> None:
 
     Args:
         count: function of a ``PlacementLog`` that returns a dict from a
-            short name to its number of rows.
+            plain name to its number of rows.
     """
     cpu = "/job:localhost/replica:0/task:0/device:CPU:0"
     gpu = current_machine().gpus[0]
@@ -173,12 +173,12 @@ def check_03_count(count) -> None:
         found = count(PlacementLog(rows))
         if not isinstance(found, dict):
             not_yet(f"it returns a {type(found).__name__}; wanted is a dict.")
-        names = [short_name(device) for device in devices]
+        names = [plain_name(device) for device in devices]
         right = {name: names.count(name) for name in set(names)}
         if dict(found) == right:
             continue
         if set(map(str, found)) == set(devices):
-            not_yet("the keys are full device names: use short_name(row.device).")
+            not_yet("the keys are full device names: use plain_name(row.device).")
         if set(found) != set(right):
             not_yet(
                 f"for rows on {names or 'no device'} the keys are "

@@ -3,7 +3,7 @@
 import numpy as np
 
 from utils.checks.outcome import check, not_yet
-from utils.machine import current_machine, short_name
+from utils.machine import current_machine, plain_name
 from utils.placement import Failure, ImaginedMachine, has_kernel, lists_gpu_kernels
 
 
@@ -73,7 +73,7 @@ def check_04_imagined(answer: dict) -> None:
     """Compare predictions with the placement on one CPU and two GPUs.
 
     Args:
-        answer: name of a graph to a short name or the kind of error.
+        answer: name of a graph to a plain name or the kind of error.
     """
     _need_gpu_kernels()
     if not isinstance(answer, dict) or set(answer) != set(_QUESTIONS):
@@ -87,7 +87,7 @@ def check_04_imagined(answer: dict) -> None:
         make, cause = _PROGRAMS[name]
         placed = ImaginedMachine(cpus=1, gpus=2).place(_graph(make), soft=bool(soft))
         error = placed.error
-        if said != (str(error.kind) if error else short_name(placed.device_of(name))):
+        if said != (str(error.kind) if error else plain_name(placed.device_of(name))):
             not_yet(f"look at {question!r} again: {_MOVED if soft else cause}.")
 
 
@@ -201,8 +201,8 @@ def _call_on_present(function, x, device) -> None:
         )
     if y is None or not np.allclose(y, 2 * x.numpy()):
         not_yet(f"on {device} it returned {y}; wanted is 2 * x.")
-    if short_name(y.device) != short_name(device):
-        not_yet(f"asked for {short_name(device)}, the product ran on {short_name(y.device)}.")
+    if plain_name(y.device) != plain_name(device):
+        not_yet(f"asked for {plain_name(device)}, the product ran on {plain_name(y.device)}.")
 
 
 # What the outcome is for: who must not be deceived, or who must not be let down.
@@ -263,6 +263,6 @@ def check_04_portable(build) -> None:
         machine = f"on a machine with {gpus} GPU(s)"
         if placed.error:
             not_yet(f"{machine}: {placed.error.kind}, at {placed.error.operation}.")
-        where = short_name(placed.device_of("product"))
+        where = plain_name(placed.device_of("product"))
         if where != (f"GPU {gpus - 1}" if gpus else "host"):
             not_yet(f"{machine} the product goes to {where}.")

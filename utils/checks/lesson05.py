@@ -3,7 +3,7 @@
 import numpy as np
 
 from utils.checks.outcome import check, not_yet
-from utils.machine import current_machine, session_config, short_name
+from utils.machine import current_machine, plain_name, session_config
 from utils.runs import overlap, trace
 
 _COUNTERS = ("x", "square", "up", "down", "output")
@@ -109,7 +109,7 @@ def check_05_transfers(answer: dict) -> None:
         x, fetches = crossing_graph(tf, current_machine())
     run = trace(graph, fetches, {x: np.ones([4, 3])})
     data, control = len(run.transfers), len(run.control_transfers)
-    results = sum(short_name(t.receiver) == "host" for t in run.transfers)
+    results = sum(plain_name(t.receiver) == "host" for t in run.transfers)
     if answer["data"] == data + 1:
         not_yet(
             "data: one too many. How many of the operations on GPU 0 read "
@@ -169,10 +169,10 @@ def check_05_wait(build) -> None:
         if found.shape != value.shape or not np.allclose(found, value @ value):
             not_yet(f"{name} has other numbers than before: only make it wait.")
     products = [node for node in run.nodes if node.op == "MatMul"]
-    where = sorted(short_name(node.device) for node in products)
+    where = sorted(plain_name(node.device) for node in products)
     if where != ["GPU 0", "GPU 1"]:
         not_yet(f"the products ran on {where}: one belongs on each GPU.")
-    first, second = sorted(products, key=lambda node: short_name(node.device))
+    first, second = sorted(products, key=lambda node: plain_name(node.device))
     _check_waits(run, first.name, second.name)
 
 

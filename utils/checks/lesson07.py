@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from utils.checks.outcome import check, not_yet
-from utils.machine import current_machine, short_name
+from utils.machine import current_machine, plain_name
 from utils.runs import BACKWARD, FORWARD, Trace, fill_and_drain, idle_share, schedule, trace
 from utils.training import initial_weights, mean_loss
 
@@ -61,7 +61,7 @@ def _between(run: Trace) -> int:
     return sum(
         moved.bytes
         for moved in run.transfers
-        if "host" not in (short_name(moved.sender), short_name(moved.receiver))
+        if "host" not in (plain_name(moved.sender), plain_name(moved.receiver))
     )
 
 
@@ -209,7 +209,7 @@ def check_07_tapes(two_tapes: Callable) -> None:
         if abs(np.asarray(gradient) - right).max() > EQUAL:
             not_yet("a gradient is wrong: is the one of the hidden units handed on?")
     needed = _needed(call.get_concrete_function(x, y).graph)
-    where = Counter(short_name(op.device) for op in needed if op.type == "MatMul")
+    where = Counter(plain_name(op.device) for op in needed if op.type == "MatMul")
     if where["unplaced"]:
         not_yet(
             f"{where['unplaced']} products have no device: gradients are asked for outside of "
@@ -276,7 +276,7 @@ def check_07_rows(split: Callable) -> None:
         _compare_sizes(weights, gradients, start, right, where)
         held = Counter()
         for weight in weights:
-            held[short_name(weight.device)] += weight.shape.num_elements()
+            held[plain_name(weight.device)] += weight.shape.num_elements()
         share = sum(w.size for w in start[:3]) // n + start[3].size
         if set(held) != {f"GPU {i}" for i in range(n)} or max(held.values()) > share:
             not_yet(f"{where} the weights are not spread evenly: {dict(sorted(held.items()))}.")

@@ -7,7 +7,7 @@ from utils.machine.devices import (
     Machine,
     check_count,
     current_machine,
-    short_name,
+    plain_name,
     virtual_gpus,
 )
 from utils.machine.errors import reason
@@ -22,7 +22,7 @@ __all__ = [
     "check_count",
     "current_machine",
     "reason",
-    "short_name",
+    "plain_name",
     "session_config",
     "virtual_gpus",
     "write_back",

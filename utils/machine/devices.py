@@ -125,7 +125,7 @@ def current_machine() -> Machine:
     return _machine
 
 
-def short_name(device: str) -> str:
+def plain_name(device: str) -> str:
     """Return what a device is in the course: ``host``, ``GPU 0``, ``GPU 1``…
 
     Args:
@@ -133,7 +133,7 @@ def short_name(device: str) -> str:
             (``/job:localhost/replica:0/task:0/device:CPU:1``).
 
     Returns:
-        The short name on the machine that was set up; ``TYPE n`` for a device that
+        The plain name on the machine that was set up; ``TYPE n`` for a device that
         is not part of it; ``unplaced`` for an empty name.
 
     Raises:

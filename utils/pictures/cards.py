@@ -2,7 +2,7 @@
 
 import textwrap
 
-from utils.machine import short_name
+from utils.machine import plain_name
 from utils.memory import Fit
 from utils.pictures.timeline import lane_order
 from utils.runs import Trace, memory_over_time
@@ -97,9 +97,9 @@ def held_over_time(trace: Trace, *, title: str, ax=None):
         raise ValueError("no operation of this run took memory: there is nothing to draw.")
     if ax is None:
         ax = plt.subplots()[1]
-    for i, device in enumerate(sorted(curves, key=lambda name: lane_order(short_name(name)))):
+    for i, device in enumerate(sorted(curves, key=lambda name: lane_order(plain_name(name)))):
         seconds, held = curves[device]
-        colour = device_look(short_name(device))["facecolor"]
+        colour = device_look(plain_name(device))["facecolor"]
         ax.step(
             seconds * 1e3,
             held / 2**20,
@@ -110,7 +110,7 @@ def held_over_time(trace: Trace, *, title: str, ax=None):
             markevery=[int(held.argmax())],
             markersize=10,
             markeredgecolor=EDGE,
-            label=f"{short_name(device)}: peak {held.max() / 2**20:.2f} MB",
+            label=f"{plain_name(device)}: peak {held.max() / 2**20:.2f} MB",
         )
     ax.set_xlabel("time since the first allocation (ms)")
     ax.set_ylabel("held by operations (MB)")

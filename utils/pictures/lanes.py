@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from utils.machine import short_name
+from utils.machine import plain_name
 from utils.pictures.timeline import lane_order
 from utils.runs import Node, Trace
 from utils.style import device_look
@@ -46,7 +46,7 @@ def lanes(trace: Trace, *, title: str, hide=(), ax=None):
             f"run, hide={sorted(hide)} leaves none."
         )
     columns = _columns(nodes)
-    devices = sorted({short_name(n.device) for n in nodes}, key=lane_order)
+    devices = sorted({plain_name(n.device) for n in nodes}, key=lane_order)
     rows, heights = _rows(nodes, columns, devices)
     if ax is None:
         longest = max(len(line) for n in nodes for line in _words(n))
@@ -57,7 +57,7 @@ def lanes(trace: Trace, *, title: str, hide=(), ax=None):
         top[device] = y
         y += heights[device]
     where = {
-        n.name: (columns[n.name], top[short_name(n.device)] + rows[n.name] + 0.5) for n in nodes
+        n.name: (columns[n.name], top[plain_name(n.device)] + rows[n.name] + 0.5) for n in nodes
     }
     _draw_lanes(ax, devices, top, heights, max(columns.values()))
     boxes = _draw_nodes(ax, nodes, where)
@@ -142,12 +142,12 @@ def _rows(nodes, columns, devices):
     stacked = defaultdict(int)
     rows = {}
     for node in nodes:
-        place = short_name(node.device), columns[node.name]
+        place = plain_name(node.device), columns[node.name]
         rows[node.name] = stacked[place]
         stacked[place] += 1
     heights = {device: max(n for (d, _), n in stacked.items() if d == device) for device in devices}
     for node in nodes:  # centre what is alone in its column
-        device, column = short_name(node.device), columns[node.name]
+        device, column = plain_name(node.device), columns[node.name]
         rows[node.name] += (heights[device] - stacked[device, column]) / 2
     return rows, heights
 
@@ -158,7 +158,7 @@ def _moved(trace) -> dict[tuple[str, str, bool], list[int]]:
     moved = defaultdict(list)
     for t in trace.transfers + trace.control_transfers:
         source = reads.get(t.source, t.source)
-        moved[source, short_name(t.receiver), t.control].append(t.bytes)
+        moved[source, plain_name(t.receiver), t.control].append(t.bytes)
     return dict(moved)
 
 
@@ -187,7 +187,7 @@ def _draw_nodes(ax, nodes, where) -> dict:
     """Draw the nodes and return their boxes, where arrows start and end."""
     boxes = {}
     for node in nodes:
-        look = device_look(short_name(node.device))
+        look = device_look(plain_name(node.device))
         text = ax.text(
             *where[node.name],
             "\n".join(_words(node)),
@@ -207,7 +207,7 @@ def _draw_nodes(ax, nodes, where) -> dict:
 
 
 def _draw_edges(ax, nodes, where, boxes, moved) -> None:
-    home = {n.name: short_name(n.device) for n in nodes}
+    home = {n.name: plain_name(n.device) for n in nodes}
     drawn = set()  # a second user on the same device needs no second transfer
     for node in nodes:
         edges = [(i, "-") for i in dict.fromkeys(node.inputs)]

@@ -1,6 +1,6 @@
 """When each operation ran: one lane per device, one bar per operation."""
 
-from utils.machine import short_name
+from utils.machine import plain_name
 from utils.runs import Trace
 from utils.style import device_look
 
@@ -34,11 +34,11 @@ def timeline(trace: Trace, *, title: str, ops=None, mark=(), ax=None):
         known = sorted({row.op for row in trace.intervals})
         wanted = "" if ops is None else f" of type {', '.join(sorted(ops))}"
         raise ValueError(f"no operation{wanted} ran; these types did: {', '.join(known) or 'none'}")
-    lanes = sorted({short_name(row.device) for row in rows}, key=lane_order)
+    lanes = sorted({plain_name(row.device) for row in rows}, key=lane_order)
     if ax is None:
         ax = _axes(len(lanes))
     for row in rows:
-        lane = short_name(row.device)
+        lane = plain_name(row.device)
         frame = {"edgecolor": FRAME, "lw": 4} if row.name in mark else {}
         ax.barh(
             lanes.index(lane),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 
-from utils.machine import captured, short_name, write_back
+from utils.machine import captured, plain_name, write_back
 
 # The placer's lines, "matmul: (MatMul): /job:…/device:CPU:1", go to
 # descriptor 1. Eager operations, at log level 0, go to descriptor 2 as
@@ -77,9 +77,9 @@ class PlacementLog:
         return PlacementLog([last[name] for name in names])
 
     def __str__(self) -> str:
-        """Return a table: name, operation, short name of the device."""
+        """Return a table: name, operation, plain name of the device."""
         cells = [("name", "operation", "device")]
-        cells += [(row.name, row.op, short_name(row.device)) for row in self.rows]
+        cells += [(row.name, row.op, plain_name(row.device)) for row in self.rows]
         wide = [max(len(line[i]) for line in cells) for i in range(2)]
         return "\n".join(
             f"{name:<{wide[0]}}  {op:<{wide[1]}}  {device}" for name, op, device in cells

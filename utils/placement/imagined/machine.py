@@ -71,7 +71,7 @@ class ImaginedPlacement:
         raise KeyError(f"no operation {name!r} in the graph; it has: {known or 'none'}")
 
     def __str__(self) -> str:
-        """Return a table: name, operation, short name of the device, rule."""
+        """Return a table: name, operation, plain name of the device, rule."""
         if self.error is not None:
             where = f"{self.error.kind}, at operation {self.error.operation}"
             return f"Cannot be placed ({where}).\n{self.error.message}"
