@@ -1,9 +1,16 @@
 """The three outcomes of a check, and how it knows an answer that was not begun."""
 
+import contextlib
+import signal
+import threading
+from pathlib import Path
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from utils.checks import outcome
+from utils.checks.limits import session_limit
 from utils.checks.outcome import ExerciseNotDone, check, not_yet, untouched
 
 v1 = tf.compat.v1
@@ -43,10 +50,38 @@ def test_not_yet_and_the_likely_cause(said):
     assert said(9) == "Exercise 9.1: not yet: too small. Did you count the host?\n"
 
 
-@pytest.mark.parametrize("answers", [(), (...,), (10, ...), (..., 10), ([..., ...],)])
-def test_not_attempted(said, answers):
-    expected = "Exercise 9.1: not attempted: fill in the cell above, then run this again.\n"
-    assert said(*answers) == expected
+@pytest.mark.parametrize(
+    ("answers", "open_parts"),
+    [
+        ((), "the answer"),
+        ((...,), "answer"),
+        ((10, ...), "more"),
+        ((..., 10), "answer"),
+        (([..., ...],), "answer"),
+        ((lambda: ...,), "answer"),
+    ],
+)
+def test_not_attempted(said, answers, open_parts):
+    advice = "fill in the cell above, run it, then run this."
+    assert said(*answers) == f"Exercise 9.1: not attempted: {open_parts}: {advice}\n"
+
+
+def test_not_attempted_names_the_function_that_is_open(said):
+    assert "not attempted: stub_pass: fill" in said(10, stub_pass)
+    assert "not attempted: stub_pass and stub_of_text: fill" in said(stub_pass, stub_of_text)
+    assert "not attempted: stub_pass: fill" in said(tf.function(stub_pass))
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ({"a": 1, "b": ...}, "b has no answer yet."),
+        ({"two words": ..., "b": 1}, "'two words' has no answer yet."),
+        ([1, ...], "part 1 of the answer is still open."),
+    ],
+)
+def test_a_part_that_is_open(said, answer, text):
+    assert said(answer) == f"Exercise 9.1: not yet: {text}\n"
 
 
 def test_never_the_reason_why_before_it_is_correct(said):
@@ -93,6 +128,152 @@ def test_exceptions_are_not_yet(said, answer, text):
     assert report.count("\n") == 1  # no traceback, no second line
     assert "Graph execution error" not in report
     assert not report.endswith(": \n")
+
+
+def _exits():
+    raise SystemExit(0)
+
+
+def _leaves():
+    class Strange(BaseException):
+        pass
+
+    raise Strange
+
+
+def _unknown_name():
+    return nowhere_made  # noqa: F821
+
+
+@tf.function
+def _symbolic():
+    number = tf.constant(1)
+    return number.numpy()
+
+
+def _swallows_all_exceptions():
+    try:
+        not_yet("told.")
+    except Exception:
+        return 10
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (_exits, "your code asked Python to exit: return the result instead."),
+        (_leaves, "your code raised Strange: no message"),
+        (_unknown_name, "your code raised NameError: name 'nowhere_made' is not defined. Is it"),
+        (_symbolic, "your code raised AttributeError: 'SymbolicTensor' object has no attribute"),
+        (_symbolic, "'numpy' (in the line `return number.numpy()`)"),
+        (_swallows_all_exceptions, "told."),
+    ],
+)
+def test_nothing_leaves_a_check(said, answer, text):
+    report = said(answer)
+    assert report.startswith("Exercise 9.1: not yet: ")
+    assert text in report
+    assert report.count("\n") == 1
+
+
+def test_an_answer_that_holds_itself(said):
+    answer = []
+    answer.append(answer)
+    assert "not yet: what your code gave could not be used: RecursionError" in said(answer)
+
+
+# --- whose code raised it -----------------------------------------------------------------------
+
+
+def _by_the_course(answers):
+    """A check whose code is the course's: what it raises is not the learner's doing."""
+    source = "def look(answer):\n    answer()\n    float(None)"
+    path = Path(outcome.__file__).with_name("lesson99.py")
+    space: dict = {}
+    exec(compile(source, str(path), "exec"), space)
+    return check("9.3", "")(space["look"])(answers)
+
+
+def test_what_the_check_does_is_not_what_the_learner_did(capsys):
+    _by_the_course(lambda: 1)
+    said = capsys.readouterr().out
+    assert "not yet: what your code gave could not be used: TypeError: float() arg" in said
+
+
+def test_what_the_learner_did_below_the_check(capsys):
+    _by_the_course(_division)
+    assert "not yet: your code raised ZeroDivisionError" in capsys.readouterr().out
+
+
+# --- bounds -------------------------------------------------------------------------------------
+
+
+@check("9.2", "", seconds=0.2)
+def check_soon(answer):
+    """Call the answer, which has 0.2 seconds."""
+    answer()
+
+
+def _loop():
+    while True:
+        pass
+
+
+def _loop_that_catches():
+    while True:
+        with contextlib.suppress(Exception):
+            _loop()
+
+
+def _catches_once():
+    try:
+        _loop()
+    except BaseException:
+        _loop()
+
+
+def _waits_in_a_session():
+    with tf.Graph().as_default(), v1.Session() as session:
+        session.run(v1.FIFOQueue(1, [tf.float32]).dequeue())
+
+
+@pytest.mark.parametrize("answer", [_loop, _loop_that_catches, _catches_once])
+def test_an_endless_loop_ends(capsys, answer):
+    before = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
+    check_soon(answer)
+    said = capsys.readouterr().out
+    assert said == "Exercise 9.2: not yet: your code was still running after 0.2 seconds.\n"
+    after = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
+    assert after == before
+
+
+def test_a_wait_inside_tensorflow_ends(capsys):
+    with session_limit(0.1), pytest.raises(tf.errors.DeadlineExceededError):
+        _waits_in_a_session()
+    check("9.4", "", seconds=40)(lambda answer: _limited(answer))(_waits_in_a_session)
+    assert "not yet: TensorFlow waited until the check gave up." in capsys.readouterr().out
+
+
+def _limited(answer):
+    with session_limit(0.1):
+        answer()
+
+
+def test_sessions_are_as_before_afterwards():
+    base = next(kind for kind in v1.Session.__mro__ if "run" in vars(kind))
+    run = base.run
+    with session_limit(5) as ran, tf.Graph().as_default(), v1.Session() as session:
+        assert session.run(tf.constant(2)) == 2
+        assert ran == [session]
+    assert base.run is run
+
+
+def test_no_timer_outside_the_main_thread(said):
+    reports = []
+    thread = threading.Thread(target=lambda: reports.append(said(9)))
+    thread.start()
+    thread.join()
+    assert "not yet: too small" in reports[0]
 
 
 def test_a_learner_can_interrupt():

@@ -2,7 +2,9 @@
 
 from types import SimpleNamespace
 
+from utils.checks.normalising import choice, items, number, table, text, truth
 from utils.checks.outcome import check, not_yet
+from utils.checks.trying import returned
 from utils.diagnosis import diagnose, load_machine
 
 LAYERS = ("hardware", "driver", "build", "libraries", "visibility")
@@ -26,13 +28,8 @@ def check_01_layers(answer: dict) -> None:
     Args:
         answer: machine (a letter) to the first layer that says no.
     """
-    if not isinstance(answer, dict) or set(answer) != set(MACHINES):
-        not_yet(f"keep a dict with the keys {', '.join(MACHINES)}.")
-    for letter, layer in answer.items():
-        if layer is ...:
-            not_yet(f"machine {letter} has no answer yet.")
-        if layer not in LAYERS:
-            not_yet(f"{letter}: {layer!r} is none of {', '.join(LAYERS)}.")
+    for letter, said in table(answer, MACHINES).items():
+        layer = choice(said, LAYERS, f"machine {letter}")
         row = diagnose(load_machine(MACHINES[letter])).deciding
         if layer == row.layer:
             continue
@@ -58,60 +55,92 @@ def check_01_short(short) -> None:
     Args:
         short: takes a device's full name, returns its short one.
     """
+    # Conditions: a text; the slash; the type, as it is; the whole index; job,
+    # replica, task and the word device gone.
     cases = {
         "/job:localhost/replica:0/task:0/device:GPU:3": "/GPU:3",
         "/job:worker/replica:0/task:12/device:CPU:0": "/CPU:0",
         "/job:localhost/replica:0/task:0/device:GPU:10": "/GPU:10",
         "/device:CPU:1": "/CPU:1",
     }
-    for full, right in cases.items():
-        found = short(full)
-        if found == right:
-            continue
-        if not isinstance(found, str):
-            not_yet(f"it returns a {type(found).__name__}; wanted is a text.")
-        if full.endswith("10") and found in ("/GPU:1", "/GPU:0"):
-            not_yet("the number of a device may have two digits.")
-        if found == right[1:]:
-            not_yet("the short name begins with a slash.")
-        if "task" in found or "job" in found:
-            not_yet(f"for {full} it returns {found}: job and task are left.")
-        not_yet(f"for {full} it returns {found!r}. Which two parts count?")
+    given = [text(returned(short, full), f"what it returns for {full}") for full in cases]
+    if len(set(given)) == 1:
+        not_yet(f"it returns {given[0]!r} for every name.")
+    for (full, right), said in zip(cases.items(), given, strict=True):
+        if said != right:
+            not_yet(_why_not_short(full, right, said))
+
+
+def _why_not_short(full: str, right: str, said: str) -> str:
+    if said == right[: len("/GPU:1")] or (full.endswith("10") and said == "/GPU:0"):
+        return "the number of a device may have two digits."
+    if said == right[1:]:
+        return "the short name begins with a slash."
+    if said.casefold() == right.casefold():
+        return f"for {full} it returns {said!r}: keep the type's capitals."
+    if "task" in said or "job" in said:
+        return f"for {full} it returns {said}: job and task are left."
+    if said == f"/device:{right[1:]}":
+        return f"for {full} it returns {said}: the word device is left."
+    if "".join(said.split()) == right:
+        return f"for {full} it returns {said!r}: there are blanks in it."
+    return f"for {full} it returns {said!r}. Which two parts count?"
 
 
 class _TooSoon(Exception):
     """Carries what initialised the stand-in before it was configured."""
 
 
+class _StandIn(SimpleNamespace):
+    """A part of the stand-in; what it lacks is told as such."""
+
+    def __getattr__(self, name: str):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        not_yet(f"the stand-in for TensorFlow has no {name!r}: use the calls of the exercise.")
+
+
 def _stand_in(record: dict) -> SimpleNamespace:
     """Behave like TensorFlow's configuration: fixed at first use.
 
-    It keeps in ``record`` what was configured and what initialised it.
+    It keeps in ``record`` what was configured, summed and listed, and what
+    initialised it.
     """
 
     def used(name: str, result):
         def call(*args, **kwargs):
             record.setdefault("first use", name)
-            return result(*args, **kwargs)
+            record[name] = result(*args, **kwargs)
+            return record[name]
 
         return call
 
-    def configure(device, parts):
+    def configure(device, logical_devices):
         if "first use" in record:
             raise _TooSoon(record["first use"])
-        record["parts"] = len(parts)
+        if device != "CPU:0":
+            not_yet("the first argument of the split is not the CPU.")
+        record["parts"] = len(items(logical_devices, "the list of parts"))
 
-    config = SimpleNamespace(
-        list_physical_devices=lambda kind=None: ["CPU:0"],
-        list_logical_devices=used("list_logical_devices", lambda *_: ["CPU:0"]),
+    def physical(device_type=None):
+        return ["CPU:0"] if device_type in (None, "CPU") else []
+
+    def logical(device_type=None):
+        return [f"CPU:{i}" for _ in physical(device_type) for i in range(record.get("parts", 1))]
+
+    config = _StandIn(
+        list_physical_devices=physical,
+        list_logical_devices=used("list_logical_devices", logical),
         LogicalDeviceConfiguration=lambda **_: object(),
         set_logical_device_configuration=configure,
     )
-    return SimpleNamespace(
+    total = used("reduce_sum", lambda values, *_, **__: sum(values))
+    return _StandIn(
         config=config,
         constant=used("constant", lambda value, *_, **__: value),
         Variable=used("Variable", lambda value, *_, **__: value),
-        reduce_sum=used("reduce_sum", lambda values, *_, **__: sum(values)),
+        reduce_sum=total,
+        math=_StandIn(reduce_sum=total),
     )
 
 
@@ -127,6 +156,8 @@ def check_01_set_up(set_up) -> None:
         set_up: takes ``tf``, splits the CPU in three, returns the sum of
             the numbers 1, 2, 3 and the logical devices.
     """
+    # Conditions: the CPU split, in three, before first use; the sum taken by
+    # TensorFlow; the logical devices there are afterwards; both returned.
     record: dict = {}
     try:
         result = set_up(_stand_in(record))
@@ -139,8 +170,16 @@ def check_01_set_up(set_up) -> None:
         not_yet("the CPU was never split.")
     if record["parts"] != 3:
         not_yet(f"the CPU was split into {record['parts']} parts, not 3.")
-    if result != (6, ["CPU:0"]):
-        not_yet(f"it returns {result!r}: return the sum and the devices.")
+    for call in ("reduce_sum", "list_logical_devices"):
+        if call not in record:
+            not_yet(f"{call} was never called: keep all lines of the exercise.")
+    if result is None:
+        not_yet("set_up returned None. Return the sum and the devices.")
+    total, devices = items(result, "what set_up returned", 2)
+    if number(total, "the sum") != 6:
+        not_yet(f"the first part returned is {total!r}; expected is the sum of 1, 2 and 3.")
+    if items(devices, "the second part returned") != ["CPU:0", "CPU:1", "CPU:2"]:
+        not_yet(f"the second part returned is {devices!r}; expected are the logical devices.")
 
 
 VIRTUAL = {
@@ -151,6 +190,17 @@ VIRTUAL = {
     "that two towers give the weights of one": True,
     "where an operation goes that nobody pinned": False,
 }
+
+
+# What decides about each of the statements above.
+_ASK = (
+    "Does the placer care whether a device is virtual?",
+    "Is a tensor that goes from one virtual GPU to another copied and counted?",
+    "Whose memory does a virtual GPU use?",
+    "What cable is there between two parts of one CPU?",
+    "Does the result of a sum depend on the device that computes it?",
+    "Which device does TensorFlow prefer on a machine with real GPUs?",
+)
 
 
 @check(
@@ -164,15 +214,6 @@ def check_01_virtual(answer: dict) -> None:
     Args:
         answer: statement to True if a virtual GPU shows it truly.
     """
-    if not isinstance(answer, dict) or set(answer) != set(VIRTUAL):
-        not_yet("keep the dict's keys as they are; change the values.")
-    for statement, said in answer.items():
-        if said is ...:
-            not_yet(f"no answer yet for: {statement}.")
-        if not isinstance(said, bool):
-            not_yet(f"answer True or False for: {statement}.")
-        if said != VIRTUAL[statement]:
-            not_yet(
-                f"think again about: {statement}. What is a virtual GPU made "
-                "of, and does that part of a real GPU exist in it?"
-            )
+    for (statement, said), ask in zip(table(answer, VIRTUAL).items(), _ASK, strict=True):
+        if truth(said, f"the answer for: {statement}") != VIRTUAL[statement]:
+            not_yet(f"think again about: {statement}. {ask}")

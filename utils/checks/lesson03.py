@@ -1,8 +1,12 @@
 """Checks of the exercises of lesson 03."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from utils.checks.normalising import array, choice, found, same, table, tensor, whole
 from utils.checks.outcome import check, not_yet
+from utils.checks.trying import returned
 from utils.machine import current_machine, plain_name, session_config
 from utils.placement import Placement, PlacementLog, placement_log
 
@@ -43,19 +47,14 @@ def check_03_placement(answer: dict) -> None:
     """
     import tensorflow as tf
 
-    if not isinstance(answer, dict) or set(answer) != set(_WHY_PLACED):
-        not_yet(f"keep a dict with the names {', '.join(_WHY_PLACED)}.")
+    answer = table(answer, _WHY_PLACED)
     gpus = current_machine().gpus
     graph = tf.Graph()
     with graph.as_default():
         fetches = placed_graph(tf, gpus)
     log, _ = _logged(graph, fetches)
     for name, guess in answer.items():
-        if guess is ...:
-            not_yet(f"{name} has no answer yet.")
-        if guess not in ("host", "GPU 0", "GPU 1"):
-            not_yet(f"{name}: {guess!r} is none of host, GPU 0, GPU 1.")
-        if guess != plain_name(log.device_of(name)):
+        if choice(guess, ("host", "GPU 0", "GPU 1"), name) != plain_name(log.device_of(name)):
             not_yet(f"look at {name} again: {_WHY_PLACED[name]}.")
 
 
@@ -88,6 +87,8 @@ def check_03_dynamic_placement(function) -> None:
         function: takes an operation, returns a device name: variables on
             the host, products on GPU 1, the rest on GPU 0.
     """
+    # Conditions: a device for every operation; by its type, whatever its name
+    # is: variables on the host, products on GPU 1, the rest on GPU 0.
     import tensorflow as tf
 
     def answered(operation):
@@ -97,30 +98,35 @@ def check_03_dynamic_placement(function) -> None:
                 f"it returns nothing for an operation of type "
                 f"{operation.type}: every operation needs a device."
             )
+        if not isinstance(device, (str, tf.DeviceSpec)):
+            not_yet(f"for {operation.type} it returns {found(device)}; expected is a device name.")
         return device
 
     v1 = tf.compat.v1
-    for shape in ((4, 3), (2, 2)):
+    for shape, names in {(4, 3): ("w", "product", "exp"), (2, 2): ("matmul", "b", "var")}.items():
         graph = tf.Graph()
         with graph.as_default(), v1.device(answered):
-            weights = v1.get_variable("w", initializer=np.ones((shape[1], 1)))
+            weights = v1.get_variable(names[0], initializer=np.ones((shape[1], 1)))
             x = tf.constant(np.ones(shape), name="x")
-            product = tf.matmul(x, weights, name="product")
-            output = tf.exp(product, name="exp")
+            product = tf.matmul(x, weights, name=names[1])
+            output = tf.exp(product, name=names[2])
         log, _ = _logged(graph, output)
-        where = {n: plain_name(log.device_of(n)) for n in ("w", "product", "exp")}
-        if where["w"] != "host":
-            not_yet(
-                f"the variable went to {where['w']}. What is the type of a "
-                "variable's operation today? Print operation.type."
-            )
-        if where["product"] != "GPU 1":
-            not_yet(
-                f"the product went to {where['product']}. Its type is not "
-                "its Python name: print operation.type for tf.matmul."
-            )
-        if where["exp"] != "GPU 0":
-            not_yet(f"the rest went to {where['exp']}, not to GPU 0.")
+        _as_wanted(*(plain_name(log.device_of(name)) for name in names))
+
+
+def _as_wanted(variable: str, product: str, rest: str) -> None:
+    if variable != "host":
+        not_yet(
+            f"the variable went to {variable}, not to the host. Print operation.type "
+            "for a variable's operation, and compare what your function asks for."
+        )
+    if product != "GPU 1":
+        not_yet(
+            f"the product went to {product}, not to GPU 1. Print operation.type "
+            "for tf.matmul, and compare what your function asks for."
+        )
+    if rest != "GPU 0":
+        not_yet(f"the rest went to {rest}, not to GPU 0.")
 
 
 @check(
@@ -135,24 +141,41 @@ def check_03_scope(build) -> None:
         build: function of (x, weights, gpu) that returns x @ weights, then
             doubled, both on ``gpu``.
     """
+    # Conditions: a tensor of the graph given; 2 * (x @ weights) for any
+    # values; every operation that is created on the gpu given.
     import tensorflow as tf
 
-    x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    weights = np.ones((3, 1), np.float32)
-    for gpu in current_machine().gpus[:2]:
+    weights = np.float32([[1], [2], [4]])
+    for factor, gpu in enumerate(current_machine().gpus[:2], start=1):
+        x = factor * np.arange(6, dtype=np.float32).reshape(2, 3)
         graph = tf.Graph()
         with graph.as_default():
-            output = build(tf.constant(x), tf.constant(weights), gpu)
+            given = tf.constant(x, name="x"), tf.constant(weights, name="weights")
+            output = tensor(returned(build, *given, gpu), "what build returned")
+        if output.graph is not graph:
+            not_yet("what build returned is of another graph. Use x and weights as given.")
         log, value = _logged(graph, output)
-        if not np.allclose(value, 2 * x @ weights):
-            not_yet("the numbers changed: wanted is 2 * (x @ weights).")
+        _doubled(value, x, weights)
         for row in log.rows:
-            if row.op in ("MatMul", "Mul", "AddV2") and (plain_name(row.device) != plain_name(gpu)):
+            if row.op not in ("Const", "NoOp") and plain_name(row.device) != plain_name(gpu):
                 not_yet(
                     f"asked for {plain_name(gpu)}, but {row.name} ({row.op}) ran on "
                     f"{plain_name(row.device)}. On which line is it created, and "
                     "is that line inside the scope of the gpu given?"
                 )
+
+
+def _doubled(value, x, weights) -> None:
+    product = x @ weights
+    value = array(value, "the result", product.shape)
+    if np.allclose(value, 2 * product):
+        return
+    if np.allclose(value, product):
+        not_yet("the numbers changed: the product is not doubled.")
+    not_yet(
+        f"the numbers changed: for x = {x.tolist()} and weights = {weights.tolist()} "
+        f"the result is {value.tolist()}; wanted is 2 * (x @ weights)."
+    )
 
 
 @check(
@@ -166,22 +189,26 @@ def check_03_count(count) -> None:
         count: function of a ``PlacementLog`` that returns a dict from a
             plain name to its number of rows.
     """
+    # Conditions: a dict; plain names as keys; whole numbers, counted in the
+    # log given; no device that is missing.
     cpu = "/job:localhost/replica:0/task:0/device:CPU:0"
-    gpu = current_machine().gpus[0]
-    for devices in ([cpu, gpu, cpu], [gpu], []):
+    first, second = current_machine().gpus[:2]
+    for devices in ([cpu, first, cpu], [second], [first, second, first, first], []):
         rows = [Placement(f"x{i}", "Neg", d) for i, d in enumerate(devices)]
-        found = count(PlacementLog(rows))
-        if not isinstance(found, dict):
-            not_yet(f"it returns a {type(found).__name__}; wanted is a dict.")
+        result = returned(count, PlacementLog(rows))
+        if not isinstance(result, Mapping):
+            not_yet(f"it returns {found(result)}; wanted is a dict.")
         names = [plain_name(device) for device in devices]
-        right = {name: names.count(name) for name in set(names)}
-        if dict(found) == right:
+        right = {same(name): names.count(name) for name in set(names)}
+        said = {same(key): whole(value, f"the count of {key}") for key, value in result.items()}
+        said = {key: number for key, number in said.items() if number}
+        if said == right:
             continue
-        if set(map(str, found)) == set(devices):
+        if set(map(str, result)) == set(devices):
             not_yet("the keys are full device names: use plain_name(row.device).")
-        if set(found) != set(right):
+        if set(said) != set(right):
             not_yet(
                 f"for rows on {names or 'no device'} the keys are "
-                f"{sorted(map(str, found))}. Count devices that occur."
+                f"{sorted(map(str, result))}. Count devices that occur."
             )
-        not_yet(f"for rows on {names} the counts are {dict(found)}.")
+        not_yet(f"for rows on {names} the counts are {dict(result)}.")
