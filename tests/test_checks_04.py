@@ -201,7 +201,10 @@ def test_silent(said, machine):
         (dict.fromkeys(CHOICE, "soft"), "think again about: a benchmark"),
         (dict.fromkeys(CHOICE, "strict"), "what does its user see with strict placement"),
         (CHOICE | {"a demonstration for laptops of all kinds": True}, "is neither"),
-        (CHOICE | {"a demonstration for laptops of all kinds": ...}, "of all kinds' has no answer yet"),
+        (
+            CHOICE | {"a demonstration for laptops of all kinds": ...},
+            "of all kinds' has no answer yet",
+        ),
         ({"a test": "strict"}, "keep the dict's keys"),
         (dict.fromkeys(CHOICE, ...), "not attempted"),
     ],

@@ -3,7 +3,7 @@
 import numpy as np
 
 from utils.checks.limits import session_limit
-from utils.checks.normalising import array, number, tensor, whole
+from utils.checks.normalising import array, found, number, tensor, whole
 from utils.checks.outcome import check, not_yet
 from utils.checks.trying import returned
 from utils.machine import current_machine, plain_name
@@ -49,7 +49,8 @@ def check_00_tracings(answer: object) -> None:
         2: "too few. That counts shapes as if the Python numbers were tensors.",
         1: "too few. That would be one graph for any argument; what about the shapes?",
     }
-    not_yet(causes.get(answer, f"{answer} is not possible: one call records one graph or none."))
+    impossible = f"{found(answer)} is not possible: one call records one graph or none."
+    not_yet(causes.get(answer, impossible))
 
 
 @check(
@@ -188,7 +189,7 @@ def check_00_port(function) -> None:
     tracings = getattr(function, "experimental_get_tracing_count", lambda: 0)
     traced = hasattr(function, "get_concrete_function") or hasattr(function, "structured_outputs")
     if not traced:
-        not_yet("this is a plain Python function: it computes eagerly. What makes a graph of it?")
+        not_yet("this is a plain Python function, no traced one. What makes a graph of it?")
     before = tracings()
     for x, w in (
         (INPUT, np.float32([[1], [1], [2]])),

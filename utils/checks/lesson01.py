@@ -134,7 +134,7 @@ def _stand_in(record: dict) -> SimpleNamespace:
         LogicalDeviceConfiguration=lambda **_: object(),
         set_logical_device_configuration=configure,
     )
-    total = used("reduce_sum", lambda values, *_, **__: sum(values))
+    total = used("reduce_sum", lambda input_tensor, *_, **__: sum(input_tensor))
     return _StandIn(
         config=config,
         constant=used("constant", lambda value, *_, **__: value),

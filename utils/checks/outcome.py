@@ -185,7 +185,7 @@ def _own_line(error: BaseException) -> str:
     place = re.search(r'.*^    File "[^\n]*\n(?:        ([^\n]*)\n)?(.*)', text, re.DOTALL | re.M)
     line, rest = place.groups() if place else (None, text.partition("\n")[2])
     last = next((part.strip() for part in rest.splitlines() if part.strip()), "no message")
-    last = last.removeprefix(f"{type(error).__name__}: ")
+    last = last.removeprefix(f"{type(error).__name__}:").strip() or "no message"
     return f"{last} (in the line `{line.strip()}`)" if line else last
 
 
