@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from tools import generated
+from tools.notebooks import lessons
 from tools.sheet import Sheet
 
 
@@ -137,9 +138,14 @@ PICTURES = {
 
 
 def build(root: Path) -> generated.Files:
-    """`notebooks/pictures/NN.svg` for every lesson."""
+    """`notebooks/pictures/NN.svg` for every lesson that has a drawing here."""
+    there = {path.name[:2] for path in lessons(root)}
     folder = root / "notebooks" / "pictures"
-    return {folder / f"{number}.svg": draw().svg() for number, draw in PICTURES.items()}
+    return {
+        folder / f"{number}.svg": draw().svg()
+        for number, draw in PICTURES.items()
+        if number in there
+    }
 
 
 if __name__ == "__main__":
