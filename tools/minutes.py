@@ -5,8 +5,12 @@ were set by hand once; what counts is that all lessons are measured in the same 
 """
 
 import re
+import sys
+from pathlib import Path
 
 from nbformat import NotebookNode
+
+from tools.notebooks import read
 
 WORDS = 140  # words of prose a minute: a native reader of technical text makes about 200
 OUTPUT_WORDS = 180  # words of output a minute: numbers and short lines
@@ -84,3 +88,16 @@ def exercises(nb: NotebookNode) -> int:
     """Minutes of an exercise notebook, as the titles of its exercises say."""
     texts = (cell.source for cell in nb.cells if cell.cell_type == "markdown")
     return sum(int(minutes) for text in texts for minutes in _EXERCISE.findall(text))
+
+
+def main(paths: list[str]) -> None:
+    """Print the minutes of each section of some notebooks."""
+    for path in paths:
+        nb = read(Path(path))
+        print(f"{path}: core {core(nb)} min")
+        for title, minutes in sections(nb).items():
+            print(f"  {minutes:5.1f}  {title or 'before the first section'}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
