@@ -10,7 +10,7 @@ CORES = import os; print(len(os.sched_getaffinity(0)) if hasattr(os, 'sched_geta
 export PYTHON VENV
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: help ready setup lab fresh test run outputs exercises data lint soak bench browser lock
+.PHONY: help ready setup lab fresh test run marks outputs exercises data lint soak bench browser lock
 
 help: ## print this list
 	@echo "Many Devices. Usage: make COMMAND"
@@ -39,6 +39,9 @@ test: ready ## run all tests and notebooks, compare outputs [JOBS=1] [ARGS="-k m
 
 run: ready ## execute the lessons, print a table of times [NB=notebooks/00_start_here.ipynb]
 	@$(PY) -m tools.run $(NB)
+
+marks: ready ## run the exercise notebooks below a folder, print who solved what [DIR=hand-ins]
+	@$(PY) -m tools.marks "$(DIR)"
 
 setup: ## set up .venv, or bring it up to date [GPU=1] [PYTHON=python3.12]
 	@GPU="$(GPU)" sh tools/setup_env.sh --say
