@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from tools.notebooks import read
+from tools.notebooks import read, tags
 
 WORDS = 140  # words of prose a minute: a native reader of technical text makes about 200
 OUTPUT_WORDS = 180  # words of output a minute: numbers and short lines
@@ -46,7 +46,12 @@ def _output(output: NotebookNode) -> float:
 
 
 def seconds(cell: NotebookNode) -> float:
-    """Seconds that a cell takes a reader; waiting for its result is inside `CELL`."""
+    """Seconds that a cell takes a reader; waiting for its result is inside `CELL`.
+
+    Map and navigation are looked up, not read.
+    """
+    if "generated" in tags(cell):
+        return 0.0
     if cell.cell_type == "code":
         return CELL + _lines(cell.source) + sum(map(_output, cell.outputs))
     listings = _FENCE.findall(cell.source)
