@@ -113,7 +113,7 @@ def _for_teachers(text: str, course: list[Lesson]) -> str:
     for lesson in course:
         table = ["| section | minutes |", "|---|---:|"]
         for title, spent in minutes.core_sections(read(lesson.path)).items():
-            table.append(generated.row((title or "opening", str(round(spent)))))
+            table.append(generated.row((title or "opening", str(max(1, round(spent))))))
         head = re.compile(rf"(^## {lesson.number} .*\n)\n?(?:\|.*\n)*", re.MULTILINE)
         text = head.sub(lambda m, table=table: "\n".join([m[1], *table, ""]), text)
     return text
