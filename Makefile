@@ -10,7 +10,7 @@ CORES = import os; print(len(os.sched_getaffinity(0)) if hasattr(os, 'sched_geta
 export PYTHON VENV
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: help ready setup lab test run outputs exercises data lint soak bench browser lock
+.PHONY: help ready setup lab fresh test run marks outputs exercises data lint soak bench browser lock
 
 help: ## print this list
 	@echo "Many Devices. Usage: make COMMAND"
@@ -19,12 +19,16 @@ help: ## print this list
 ready:
 	@GPU= sh tools/setup_env.sh
 
-lab: ready ## open the course in JupyterLab, at notebooks/00_start_here.ipynb
+lab: ready ## open your own copy of the course in JupyterLab, at my/00_start_here.ipynb
+	@$(PY) -m tools.working_copy
 	@echo "JupyterLab prints its address below. Ctrl-C stops it."
 	@JUPYTER_CONFIG_PATH="$$PWD/jupyter_config$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
 	  $(PY) -m jupyterlab --ServerApp.root_dir=. \
-	  --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb \
+	  --LabApp.default_url=/lab/tree/my/00_start_here.ipynb \
 	  $$([ "$$(id -u)" != 0 ] || echo --allow-root) $(LABFLAGS)
+
+fresh: ready ## copy a lesson anew into my/, keep your old files beside it [NB=05]
+	@$(PY) -m tools.working_copy --fresh "$(NB)"
 
 test: ready ## run all tests and notebooks, compare outputs [JOBS=1] [ARGS="-k mnist"]
 	@echo "GPUs are hidden (CUDA_VISIBLE_DEVICES=-1): the stored outputs come from a machine without."
@@ -35,6 +39,9 @@ test: ready ## run all tests and notebooks, compare outputs [JOBS=1] [ARGS="-k m
 
 run: ready ## execute the lessons, print a table of times [NB=notebooks/00_start_here.ipynb]
 	@$(PY) -m tools.run $(NB)
+
+marks: ready ## run the exercise notebooks below a folder, print who solved what [DIR=hand-ins]
+	@$(PY) -m tools.marks "$(DIR)"
 
 setup: ## set up .venv, or bring it up to date [GPU=1] [PYTHON=python3.12]
 	@GPU="$(GPU)" sh tools/setup_env.sh --say

@@ -1,36 +1,56 @@
 """Guesses beside what happened."""
 
+import numpy as np
 import pytest
 
-from utils.checks.predictions import Predictions
+from utils.checks import Predictions
+from utils.checks.predictions import closeness
 
 
-def test_a_guess_and_what_happened(capsys):
+@pytest.mark.parametrize(
+    ("guess", "happened", "how"),
+    [
+        (3, 3, "equal"),
+        (3.0, np.int64(3), "equal"),
+        (" Host", "host", "equal"),
+        (True, np.bool_(True), "equal"),
+        (4, 3, "near"),
+        (1_000_000, 1_100_000, "near"),
+        (5, 3, "different"),
+        (True, 0, "different"),
+        ("GPU 0", "GPU 1", "different"),
+        (0.5, "error", "different"),
+    ],
+)
+def test_how_near_a_guess_is(guess, happened, how):
+    assert closeness(guess, happened) == how
+
+
+def test_a_guess_beside_what_happened(capsys):
     guess = Predictions()
-    guess["transfers"] = 4
+    guess["transfers"] = 9
+    guess["transfers"] = 6
     guess["tracings"] = ...
     guess.reveal("transfers", 3)
-    assert capsys.readouterr().out == "transfers: you said 4, it was 3\n"
-    table = str(guess).splitlines()
-    assert [line.split("  ")[0] for line in table] == [
-        "question",
-        "transfers",
-        "tracings",
+    guess.reveal("tracings", 2)
+    guess.reveal("never asked", 1)
+    assert capsys.readouterr().out.splitlines() == [
+        "transfers: you predicted 6, it was 3: different. What in your picture was",
+        "different?",
+        "tracings: 2",
+        "never asked: 1",
     ]
-    assert table[1].split() == ["transfers", "4", "3"]
-    assert table[2].split() == ["tracings", "nothing", "not", "run", "yet"]
+    assert str(guess).splitlines() == [
+        "question     you predicted  what happened",
+        "transfers    6              3",
+        "tracings                    2",
+        "never asked                 1",
+    ]
 
 
-def test_a_second_guess_replaces_the_first(capsys):
+def test_without_a_guess_nobody_is_told_so(capsys):
     guess = Predictions()
-    guess["n"] = 1
-    guess["n"] = 0
-    guess.reveal("n", 0)
-    assert "you said 0, it was 0" in capsys.readouterr().out
-
-
-def test_no_guess_is_an_error_that_lists_the_questions():
-    guess = Predictions()
-    guess["transfers"] = 4
-    with pytest.raises(KeyError, match="no guess 'tracings'.*'transfers'"):
-        guess.reveal("tracings", 2)
+    guess["transfers"] = ...
+    guess.reveal("transfers", 3)
+    assert capsys.readouterr().out == "transfers: 3\n"
+    assert str(guess).splitlines() == ["question   what happened", "transfers  3"]

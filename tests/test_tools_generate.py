@@ -17,7 +17,7 @@ def test_check_names_what_is_stale_and_writes_nothing(main, tmp_path, capsys):
     assert main("--check") == 1
     report = capsys.readouterr().out.splitlines()
     assert "notebooks/glossary.md: stale, run `make exercises`" in report
-    assert len(report) == 9  # 2 lessons, 2 solutions, 2 exercises, README, glossary, claims
+    assert len(report) == 12  # 2 lessons, solutions, exercises, pictures; 4 pages
     assert not (tmp_path / "notebooks" / "glossary.md").exists()
 
 
@@ -25,7 +25,7 @@ def test_write_then_check(main, tmp_path, capsys):
     assert main() == 0
     assert "README.md: written" in capsys.readouterr().out
     assert main("--check") == 0
-    assert capsys.readouterr().out == "9 files up to date\n"
+    assert capsys.readouterr().out == "12 files up to date\n"
     gone = tmp_path / "notebooks" / "solutions" / "03_draw_a_line.ipynb"
     gone.unlink()
     assert main("--check") == 1

@@ -1,5 +1,7 @@
 """Navigation and course map."""
 
+import re
+
 import pytest
 from small_course import course, lesson, solution, write
 
@@ -49,14 +51,25 @@ def test_solutions_lead_back(root):
 
 
 def test_map(root):
-    table = navigation.course_map(all_lessons(root), "notebooks/")
+    first, second = course = all_lessons(root)
+    table = navigation.course_map(course, "notebooks/")
+    both = first.minutes + second.minutes
     assert table.splitlines()[2:] == [
-        "|  | [00 · Start here](notebooks/00_start_here.ipynb) | 30 | nothing "
+        f"|  | [00 · Start here](notebooks/00_start_here.ipynb) | {first.minutes} | 30 | nothing "
         "| You draw the start here here. |",
-        "| I · One machine | [03 · Draw a line](notebooks/03_draw_a_line.ipynb) | 45 | 00 "
-        "| You draw the draw a line here. |",
-        "|  | all lessons | 75 |  |  |",
+        f"| I · One machine | [03 · Draw a line](notebooks/03_draw_a_line.ipynb) "
+        f"| {second.minutes} | 30 | 00 | You draw the draw a line here. |",
+        f"|  | all lessons | {both} | 60 |  | about {round((both + 60) / 60)} hours |",
     ]
+
+
+def test_minutes_go_into_the_first_cell_and_the_page_for_teachers(root):
+    lesson = all_lessons(root)[1]
+    generated.write(generate.build(root))
+    assert f"\n{lesson.minutes} min · needs 00 · part I" in read(lesson.path).cells[0].source
+    pages = (root / "TEACHING.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.+) \| (\d+) \|$", pages.partition("## 03")[2], re.MULTILINE)
+    assert [title for title, _ in rows][:2] == ["opening", "1 · Look first"]
 
 
 def test_map_is_written_into_readme_and_first_lesson(root):

@@ -104,7 +104,7 @@ def test_first_cell(tmp_path):
     entry = front(tmp_path / "05_draw.ipynb", lesson("Draw", "5 min · needs 01, 03 · part III"))
     assert (entry.number, entry.name) == ("05", "05 · Draw")
     assert entry.sentence == "You draw the draw here."
-    assert (entry.minutes, entry.needs, entry.part) == (5, ("01", "03"), "III")
+    assert (entry.practice, entry.needs, entry.part) == (0, ("01", "03"), "III")
 
 
 @pytest.mark.parametrize(

@@ -41,13 +41,15 @@ def execute(
     on_cell: Callable[[int, int], None] | None = None,
     timeout: float = 120,
     extra_arguments: Sequence[str] = (),
+    allow_errors: bool = False,
 ) -> NotebookNode:
     """Execute the notebook at `path` in its own folder and return it with its outputs.
 
     The file is not written. `on_cell(number, total)` is called before each code cell. `timeout`
     is in seconds, for one cell. `extra_arguments` go to the kernel's command line; the kernel's
     environment is this process's. Raises CellFailed at the first cell that fails, unless it is
-    tagged `raises-exception`. The kernel is shut down on every way out, Ctrl-C included.
+    tagged `raises-exception` or `allow_errors` is true. The kernel is shut down on every way
+    out, Ctrl-C included.
     """
     path = Path(path)
     notebook = read(path)
@@ -71,6 +73,7 @@ def execute(
         notebook,
         km=manager,
         timeout=timeout,
+        allow_errors=allow_errors,
         startup_timeout=120,
         record_timing=False,
         coalesce_streams=True,

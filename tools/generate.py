@@ -5,10 +5,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tools import claims, exercises, generated, glossary, navigation
+from tools import claims, exercises, generated, glossary, navigation, openings
 from tools.notebooks import CourseError
 
-STEPS = (exercises, navigation, glossary, claims)
+STEPS = (exercises, navigation, glossary, claims, openings)
 
 
 def build(root: Path) -> generated.Files:

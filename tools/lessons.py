@@ -6,6 +6,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from tools import minutes
 from tools.notebooks import ROOT, CourseError, label, lessons, read, where
 from tools.prose import headings, sentences
 
@@ -20,7 +21,7 @@ LINE = re.compile(
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson as the course map shows it."""
+    """A lesson as the course map shows it; `minutes` of its core, `practice` of its exercises."""
 
     path: Path
     title: str
@@ -28,6 +29,7 @@ class Lesson:
     minutes: int
     needs: tuple[str, ...]
     part: str
+    practice: int
 
     @property
     def number(self) -> str:
@@ -54,7 +56,13 @@ def lesson(path: Path, nb: NotebookNode | None = None) -> Lesson:
             f"{label(path)}: {where(nb, 0)}: needs one sentence between title and minutes."
         )
     needs = () if line["needs"] == "nothing" else tuple(line["needs"].split(", "))
-    return Lesson(path, title[1].strip(), text[0], int(line["minutes"]), needs, line["part"])
+    core, title = minutes.core(nb), title[1].strip()
+    return Lesson(path, title, text[0], core, needs, line["part"], _practice(path))
+
+
+def _practice(path: Path) -> int:
+    solutions = path.parent / "solutions" / path.name
+    return minutes.exercises(read(solutions)) if solutions.exists() else 0
 
 
 def all_lessons(root: Path = ROOT) -> list[Lesson]:

@@ -1,7 +1,8 @@
-"""Write `previous | contents | next` into every notebook, and the course map.
+"""Write `previous | contents | next` into every notebook, the course map, and all minutes.
 
 The map goes into the cell `course-map` of lesson 00 and between two markers in README.md.
-Title, minutes, needs, part and sentence come from the first cell of each lesson.
+Title, needs, part and sentence come from the first cell of each lesson; minutes are computed
+from its page (`tools.minutes`), and go into that cell, the map and TEACHING.md.
 """
 
 import re
@@ -12,12 +13,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from nbformat import NotebookNode, v4
 
-from tools import generated
+from tools import generated, minutes
 from tools.lessons import PARTS, Lesson, all_lessons
 from tools.notebooks import CourseError, label, read, solutions, text_of
 
 CELL = "navigation"
 MAP = "course-map"
+MINUTES = re.compile(r"^\d+(?= min · needs )", re.MULTILINE)
 MARKERS = re.compile(r"(<!-- course map: begin -->\n).*?(<!-- course map: end -->)", re.DOTALL)
 
 
@@ -72,21 +74,27 @@ def with_navigation(nb: NotebookNode, text: str) -> NotebookNode:
 
 def course_map(course: list[Lesson], up: str = "") -> str:
     """The table of lessons; `up` leads to notebooks/."""
-    rows = ["| part | lesson | minutes | needs | what you learn |", "|---|---|---:|---|---|"]
+    rows = [
+        "| part | lesson | minutes | exercises | needs | what you learn |",
+        "|---|---|---:|---:|---|---|",
+    ]
     part = "-"
     for lesson in course:
         begins = f"{lesson.part} · {PARTS[lesson.part]}" if lesson.part != part else ""
         part = lesson.part
         link = _link(lesson.name, up + lesson.path.name)
         needs = ", ".join(lesson.needs) or "nothing"
-        rows.append(generated.row((begins, link, str(lesson.minutes), needs, lesson.sentence)))
-    total = sum(lesson.minutes for lesson in course)
-    rows.append(generated.row(("", "all lessons", str(total), "", "")))
+        times = str(lesson.minutes), str(lesson.practice)
+        rows.append(generated.row((begins, link, *times, needs, lesson.sentence)))
+    core, practice = (sum(getattr(x, kind) for x in course) for kind in ("minutes", "practice"))
+    hours = f"about {round((core + practice) / 60)} hours"
+    rows.append(generated.row(("", "all lessons", str(core), str(practice), "", hours)))
     return "\n".join(rows)
 
 
 def _lesson_text(course: list[Lesson], lesson: Lesson) -> str:
     nb = with_navigation(read(lesson.path), for_lesson(course, lesson))
+    nb.cells[0].source = MINUTES.sub(str(lesson.minutes), nb.cells[0].source)
     if lesson is course[0]:
         for cell in nb.cells:
             if cell.id == MAP:
@@ -100,8 +108,19 @@ def _lesson_text(course: list[Lesson], lesson: Lesson) -> str:
     return text_of(nb)
 
 
+def _for_teachers(text: str, course: list[Lesson]) -> str:
+    """TEACHING.md with the minutes of each lesson's sections."""
+    for lesson in course:
+        table = ["| section | minutes |", "|---|---:|"]
+        for title, spent in minutes.core_sections(read(lesson.path)).items():
+            table.append(generated.row((title or "opening", str(max(1, round(spent))))))
+        head = re.compile(rf"(^## {lesson.number} .*\n)\n?(?:\|.*\n)*", re.MULTILINE)
+        text = head.sub(lambda m, table=table: "\n".join([m[1], *table, ""]), text)
+    return text
+
+
 def build(root: Path) -> generated.Files:
-    """Lessons, solutions and README.md as they must be."""
+    """Lessons, solutions, README.md and TEACHING.md as they must be."""
     course = all_lessons(root)
     files: generated.Files = {lesson.path: _lesson_text(course, lesson) for lesson in course}
     for path in solutions(root):
@@ -115,6 +134,9 @@ def build(root: Path) -> generated.Files:
             "`<!-- course map: end -->`, where the course map goes."
         )
     table = course_map(course, "notebooks/")
+    teaching = root / "TEACHING.md"
+    if teaching.exists():
+        files[teaching] = _for_teachers(teaching.read_text(encoding="utf-8"), course)
     files[readme] = MARKERS.sub(lambda m: f"{m[1]}{table}\n{m[2]}", text)
     return files
 

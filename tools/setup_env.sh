@@ -50,7 +50,8 @@ check_python() {
         "sudo apt install python$found-venv"
 }
 
-sources() { cat requirements.lock requirements.txt pyproject.toml | cksum; }
+KERNELS=jupyter_config/ipython_kernel_config.py # what every kernel of the environment reads
+sources() { cat requirements.lock requirements.txt pyproject.toml $KERNELS | cksum; }
 place() { (cd "$VENV" && pwd -P); }
 recorded() { sed -n "s/^$1: //p" "$STAMP" 2>/dev/null || true; }
 works() { "$PY" -m pip --version >/dev/null 2>&1 && suits "$(version_of "$PY")"; }
@@ -108,6 +109,8 @@ set_up() {
     : >"$UNFINISHED"
     install_packages
     [ "$gpu" = 0 ] || install_cuda
+    mkdir -p "$VENV/etc/ipython"
+    cp $KERNELS "$VENV/etc/ipython/"
     printf 'sources: %s\nplace: %s\ngpu: %s\nfrom: %s\n' "$(sources)" "$(place)" "$gpu" "$from" >"$STAMP"
     rm -f "$UNFINISHED"
 }

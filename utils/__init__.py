@@ -2,4 +2,6 @@
 
 from pathlib import Path
 
-DATA = Path(__file__).resolve().parent.parent / "data"
+COURSE = Path(__file__).resolve().parent.parent
+DATA = COURSE / "data"
+PROGRAMS = COURSE / "notebooks" / "programs"

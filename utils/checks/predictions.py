@@ -1,12 +1,18 @@
 """What the learner predicted, beside what happened."""
 
+import textwrap
+from numbers import Real
+
+WIDTH = 79  # characters in a line of output
+NEAR = 0.2  # a guess that is off by one, or by at most this share, is near
+
 
 class Predictions:
     """Keep a learner's guesses and show them beside what happened.
 
     Write a guess with ``guess["tracings"] = 3`` before the cell that finds
     out; that cell calls ``guess.reveal("tracings", what_happened)``. A guess
-    left at ``...`` counts as no guess.
+    left at ``...`` is no guess: then the result is shown alone.
 
     Introduced in lesson 00.
     """
@@ -21,37 +27,53 @@ class Predictions:
         self._guesses[question] = guess
 
     def reveal(self, question: str, happened: object) -> None:
-        """Print the guess and what happened, and keep both for the table.
+        """Print what happened, beside the guess if there is one; keep both for the table.
 
         Args:
             question: the same words as in the guess.
             happened: what the run showed; never typed in by hand.
-
-        Raises:
-            KeyError: there is no cell with a guess of that name, or it was
-                not run.
         """
-        if question not in self._guesses:
-            known = ", ".join(map(repr, self._guesses)) or "none"
-            raise KeyError(
-                f"no guess {question!r}; there are: {known}. Run the cell with the guess first."
-            )
         self._happened[question] = happened
-        print(f"{question}: you said {self._said(question)}, ", end="")
-        print(f"it was {happened}")
+        guess = self._guesses.get(question, ...)
+        if guess is ...:
+            text = f"{question}: {happened}"
+        else:
+            how = closeness(guess, happened)
+            text = f"{question}: you predicted {guess}, it was {happened}: {how}."
+            if how == "different":
+                text += " What in your picture was different?"
+        print(textwrap.fill(text, WIDTH))
 
     def __str__(self) -> str:
-        """Return the table of all guesses beside what happened."""
-        head = ("question", "you said", "what happened")
-        rows = [
-            (q, self._said(q), str(self._happened.get(q, "not run yet"))) for q in self._guesses
-        ]
-        wide = [max(len(row[i]) for row in (head, *rows)) for i in range(3)]
-        return "\n".join(
-            "  ".join(f"{cell:<{w}}" for cell, w in zip(row, wide, strict=True)).rstrip()
-            for row in (head, *rows)
+        """Return a table of what happened, beside the guesses that were made."""
+        made = {q: guess for q, guess in self._guesses.items() if guess is not ...}
+        rows = [("question", "you predicted", "what happened")]
+        for question, happened in self._happened.items():
+            rows.append((question, str(made.get(question, "")), str(happened)))
+        if not made:
+            rows = [(question, happened) for question, _, happened in rows]
+        wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = (
+            "  ".join(f"{cell:<{w}}" for cell, w in zip(row, wide, strict=True)) for row in rows
         )
+        return "\n".join(line.rstrip() for line in lines)
 
-    def _said(self, question: str) -> str:
-        guess = self._guesses[question]
-        return "nothing" if guess is ... else str(guess)
+
+def closeness(guess: object, happened: object) -> str:
+    """Return ``"equal"``, ``"near"`` or ``"different"``.
+
+    Numbers are near if they are one apart, or a fifth of what happened. Texts are compared
+    without capitals and blanks at their ends.
+
+    Introduced in lesson 00, behind ``Predictions``.
+    """
+    texts = [str(value).strip().casefold() for value in (guess, happened)]
+    if texts[0] == texts[1]:
+        return "equal"
+    numbers = [v for v in (guess, happened) if isinstance(v, Real) and not isinstance(v, bool)]
+    if len(numbers) < 2:
+        return "different"
+    apart = abs(float(guess) - float(happened))
+    if not apart:
+        return "equal"
+    return "near" if apart <= max(1, NEAR * abs(float(happened))) else "different"
