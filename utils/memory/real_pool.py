@@ -14,6 +14,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+from utils.numbers import whole
+
 CHILD_SECONDS = 120  # a deadline: importing TensorFlow takes about 3
 MOST_MB = 500
 _CHILD = """

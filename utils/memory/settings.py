@@ -8,6 +8,8 @@ before it changes anything.
 
 from collections.abc import Sequence
 
+from utils.numbers import whole
+
 DIFFERS = "Memory growth cannot differ between GPU devices"
 
 
