@@ -1,5 +1,7 @@
 """utils.memory: the model of GPU memory, and what it was checked against."""
 
+import dataclasses
+
 import pytest
 
 from utils.cards import example, read_cards, read_processes
@@ -164,14 +166,14 @@ def test_every_output_says_that_it_is_a_model():
         ({"fraction": 0.4, "growth": True}, "give one of them, or none"),
         ({"limit_mb": 100, "growth": True}, "give one of them, or none"),
         ({"limit_mb": 100, "fraction": 0.4}, "give one of them, or none"),
-        ({"fraction": 0.0}, "fraction=0.0: give above 0, at most 1"),
-        ({"fraction": 1.5}, "fraction=1.5: give above 0, at most 1"),
-        ({"fraction": 40}, "fraction=40: give above 0, at most 1"),
-        ({"limit_mb": 0}, "limit_mb=0: give 1 or more"),
-        ({"needs_mb": -1}, "needs_mb=-1: give 0 or more"),
-        ({"needs_mb": (1, -1)}, r"needs_mb=\(1, -1\): give 0 or more"),
-        ({"needs_mb": ()}, r"needs_mb=\(\): give 0 or more"),
-        ({"starts": -1}, "starts=-1: give 0 or more"),
+        ({"fraction": 0.0}, "fraction=0.0: give a finite number greater than 0 and of at most 1"),
+        ({"fraction": 1.5}, "fraction=1.5: give a finite number greater than 0 and of at most 1"),
+        ({"fraction": 40}, "fraction=40: give a finite number greater than 0 and of at most 1"),
+        ({"limit_mb": 0}, "limit_mb=0: give a whole number of at least 1"),
+        ({"needs_mb": -1}, "needs_mb=-1: give a whole number of at least 0"),
+        ({"needs_mb": (1, -1)}, "needs_mb=-1: give a whole number of at least 0"),
+        ({"needs_mb": ()}, r"needs_mb=\(\): give one number for each time step"),
+        ({"starts": -1}, "starts=-1: give a whole number of at least 0"),
     ],
 )
 def test_settings_that_make_no_sense(settings, why):
@@ -187,6 +189,12 @@ def test_programs_need_names_of_their_own():
 def test_what_a_program_sees_must_be_defined():
     with pytest.raises(ValueError, match="CUDA_VISIBLE_DEVICES='0, 1'"):
         fit(Program("A", 1, visible="0, 1"))
+
+
+def test_the_memory_of_a_card_must_be_known():
+    unknown = dataclasses.replace(CARD[0], memory_mb=None)
+    with pytest.raises(TypeError, match="memory_mb of card 0=None: give a whole number"):
+        fit(Program("A", 1), cards=[unknown])
 
 
 def test_nothing_to_ask():
@@ -234,7 +242,8 @@ def test_a_pool_never_passes_its_limit_or_what_is_free():
 def test_the_default_is_what_a_real_card_logged():
     # "Created device … with 13756 MB memory … Tesla T4", on three free cards, in
     # https://www.tensorflow.org/guide/tf_numpy_type_promotion (TensorFlow 2.20).
-    assert abs(DEFAULT - 13756) < 10
+    (held,) = fit(Program("A", 2000)).pools["A", 0]
+    assert abs(held - 13756) < 10
 
 
 def test_a_busy_real_card_left_as_little():

@@ -128,11 +128,11 @@ def test_without_gpus_there_is_nothing_to_set(machine):
         ({"growth": "True"}, TypeError, "growth='True': give True or False"),
         ({"growth": None}, TypeError, "growth=None: give True or False"),
         ({"growth": {0: True}}, TypeError, "give True or False"),
-        ({"limit_mb": 0}, ValueError, "limit_mb=0: give 1 or more"),
-        ({"limit_mb": -5}, ValueError, "limit_mb=-5: give 1 or more"),
-        ({"limit_mb": 0.4}, TypeError, "limit_mb=0.4: give a whole number of MB"),
-        ({"limit_mb": True}, TypeError, "limit_mb=True: give a whole number of MB"),
-        ({"limit_mb": "4096"}, TypeError, "limit_mb='4096': give a whole number of MB"),
+        ({"limit_mb": 0}, ValueError, "limit_mb=0: give a whole number of at least 1"),
+        ({"limit_mb": -5}, ValueError, "limit_mb=-5: give a whole number of at least 1"),
+        ({"limit_mb": 0.4}, TypeError, "limit_mb=0.4: give a whole number of at least 1"),
+        ({"limit_mb": True}, TypeError, "limit_mb=True: give a whole number of at least 1"),
+        ({"limit_mb": "4096"}, TypeError, "limit_mb='4096': give a whole number of at least 1"),
     ],
 )
 def test_one_call_that_makes_no_sense(stand_ins, settings, error, why):

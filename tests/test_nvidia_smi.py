@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from utils.cards import Card, Process, example, nvidia_smi, read_cards, read_processes
+from utils.cards import Card, Process, example, nvidia_smi, read_cards, read_listing, read_processes
 
 SCREENS = ["idle", "default", "fraction", "growth", "visible_3_2"]
 
@@ -21,31 +21,42 @@ def test_cards_as_listed():
     ]
 
 
+ROW = "0, Tesla T4, 15360 MiB, 00000000:00:04.0, GPU-1, 7.5"
+HEAD = "index, name, memory.total [MiB], pci.bus_id, uuid, compute_cap"
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("text", "named"),
     [
-        "",
-        "0, Tesla T4, 15360 MiB, 00000000:00:04.0, GPU-1, 7.5\n",
-        "index, name\n0, Tesla T4\n",
-        "No devices were found\n",
+        ("", "''"),
+        (ROW, ROW),
+        (f"index, name\n{ROW}", "index, name"),
+        (HEAD.replace("memory.total", "memory.used"), "memory.used"),
+        ("No devices were found", "No devices were found"),
+        (f"{HEAD}\n{ROW}\n0, Tesla T4, 15360 MiB", "0, Tesla T4, 15360 MiB'"),
+        (f"{HEAD}\n{ROW}\n{ROW}, 7.5", f"{ROW}, 7.5"),
+        (f"{HEAD}\nx{ROW}", f"x{ROW}"),
     ],
 )
-def test_other_output_is_no_list_of_cards(text):
-    with pytest.raises(ValueError, match=r"nvidia-smi --query-gpu=index,name,memory\.total"):
+def test_what_is_no_list_of_cards_is_named(text, named):
+    match = rf"{named}.*: give the output of nvidia-smi --query-gpu=index,name,memory\.total"
+    with pytest.raises(ValueError, match=match.replace("[MiB]", "")):
         read_cards(text)
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        "0, Tesla T4, 15360 MiB, 00000000:00:04.0, GPU-1",
-        "0, Tesla T4, [N/A], 00000000:00:04.0, GPU-1, 7.5",
-        "x, Tesla T4, 15360 MiB, 00000000:00:04.0, GPU-1, 7.5",
-    ],
-)
-def test_a_damaged_row_is_named(row):
-    with pytest.raises(ValueError, match=re.escape(row)):
-        read_cards(f"{nvidia_smi._HEAD}\n{row}\n")
+def test_a_listing_is_read_whatever_nvidia_smi_does_not_know():
+    cards, other = read_listing(
+        "index, name, memory.total [MiB], uuid, driver_version\n"
+        "0, NVIDIA GB10, [N/A], GPU-1, 550.54.15\r\n"
+        "warning: infoROM is corrupted\n\n"
+        "10, Tesla T4, 15360 MiB, [Unknown Error], [Not Supported]\n"
+    )
+    assert cards == (
+        Card(0, "NVIDIA GB10", None, "", "GPU-1", driver="550.54.15"),
+        Card(10, "Tesla T4", 15360, "", ""),
+    )
+    assert [str(card) for card in cards] == ["0 NVIDIA GB10", "10 Tesla T4 (15360 MiB)"]
+    assert other == ("warning: infoROM is corrupted",)
 
 
 def test_processes_of_the_examples():

@@ -140,4 +140,4 @@ def test_nvidia_smi_lists_cards():
     cards = load_machine("unlike_gpus").nvidia_smi.cards
     assert len(cards) == 2
     assert len({card.name for card in cards}) == 2
-    assert all(card.memory_mib and card.driver for card in cards)
+    assert all(card.memory_mb and card.driver for card in cards)

@@ -10,7 +10,16 @@ from utils import DATA
 
 FOLDER = DATA / "nvidia_smi"
 CARD_QUERY = "index,name,memory.total,pci.bus_id,uuid,compute_cap"
-_HEAD = "index, name, memory.total [MiB], pci.bus_id, uuid, compute_cap"
+# nvidia-smi's name of a column: the attribute of Card. Old drivers do not know compute_cap.
+_COLUMNS = {
+    "index": "index",
+    "name": "name",
+    "memory.total [MiB]": "memory_mb",
+    "pci.bus_id": "bus_id",
+    "uuid": "uuid",
+    "compute_cap": "capability",
+    "driver_version": "driver",
+}
 # |    0   N/A  N/A            6008      C   python3                     14052MiB |
 _PROCESS = re.compile(
     r"\|\s+(?P<card>\d+)\s+(?:\S+\s+\S+\s+)?(?P<pid>\d+)\s+(?P<kind>C|G|C\+G|M\+C)\s+"
@@ -19,46 +28,33 @@ _PROCESS = re.compile(
 
 
 @dataclass(frozen=True)
-class Instance:
-    """A part of a card in MIG mode, which CUDA treats as a GPU of its own.
-
-    Attributes:
-        uuid: its name in ``nvidia-smi -L``, ``MIG-`` and a UUID.
-        gpu_instance, compute_instance: its numbers on the card.
-
-    Introduced in lesson 02.
-    """
-
-    uuid: str
-    gpu_instance: int
-    compute_instance: int
-
-
-@dataclass(frozen=True)
 class Card:
-    """A GPU in the machine, as ``nvidia-smi`` lists it.
+    """A card in the machine, as ``nvidia-smi`` lists it; text is empty if unknown.
 
     Attributes:
         index: number in nvidia-smi's list.
         name: the product, such as ``Tesla T4``.
-        memory_mb: total memory in MB (2**20 bytes, nvidia-smi's MiB).
+        memory_mb: total memory in MB (2**20 bytes, nvidia-smi's MiB); None if unknown.
         bus_id: PCI address, such as ``00000000:00:04.0``.
         uuid: ``GPU-`` and a UUID.
         capability: CUDA compute capability, such as ``7.5``.
-        speed: place in CUDA's own order, 0 the fastest; None if unknown.
-        instances: its parts if it is in MIG mode.
+        driver: version of its driver, such as ``535.183.01``.
 
     Introduced in lesson 02.
     """
 
     index: int
     name: str
-    memory_mb: int
+    memory_mb: int | None
     bus_id: str
     uuid: str
-    capability: str
-    speed: int | None = None
-    instances: tuple[Instance, ...] = ()
+    capability: str = ""
+    driver: str = ""
+
+    def __str__(self) -> str:
+        """Return its number, name and memory."""
+        memory = "" if self.memory_mb is None else f" ({self.memory_mb} MiB)"
+        return f"{self.index} {self.name}{memory}"
 
 
 @dataclass(frozen=True)
@@ -109,21 +105,41 @@ def read_cards(text: str) -> tuple[Card, ...]:
         text: the output, with its line of headings.
 
     Returns:
-        The cards in nvidia-smi's order; ``speed`` and ``instances`` are not
-        in this output.
+        The cards in nvidia-smi's order.
 
     Raises:
-        ValueError: the headings are others, or a line does not fit them.
+        ValueError: there are no headings, or a line does not fit them.
 
     Introduced in lesson 02.
     """
-    lines = [x.strip() for x in text.splitlines() if x.strip() and x[0] != "#"]
-    if not lines or lines[0] != _HEAD:
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    cards, other = read_listing("\n".join(lines))
+    if other or not cards:
         raise ValueError(
-            f"This begins with {lines[:1]}, not with {_HEAD!r}: give the output of "
+            f"{other[0] if other else ''!r} is no card under its headings: give the output of "
             f"nvidia-smi --query-gpu={CARD_QUERY} --format=csv."
         )
-    return tuple(_card(line) for line in lines[1:])
+    return cards
+
+
+def read_listing(text: str) -> tuple[tuple[Card, ...], tuple[str, ...]]:
+    """Read what ``nvidia-smi --query-gpu=… --format=csv`` wrote, warnings and errors too.
+
+    Returns:
+        The cards, in nvidia-smi's order, and the lines that are no cards.
+
+    Introduced in lesson 01, behind ``diagnose``.
+    """
+    cards, other, columns = [], [], []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        cells = line.split(", ")
+        if not columns and {"index", "name", "uuid"} <= set(cells) <= set(_COLUMNS):
+            columns = [_COLUMNS[cell] for cell in cells]
+        elif columns and len(cells) == len(columns) and cells[0].isdecimal():
+            cards.append(_card(dict(zip(columns, cells, strict=True))))
+        else:
+            other.append(line)
+    return tuple(cards), tuple(other)
 
 
 def read_processes(text: str) -> tuple[Process, ...]:
@@ -150,10 +166,12 @@ def read_processes(text: str) -> tuple[Process, ...]:
     )
 
 
-def _card(line: str) -> Card:
-    cells = line.split(", ")
-    memory = re.fullmatch(r"(\d+) MiB", cells[2]) if len(cells) == 6 else None
-    if not memory or not cells[0].isdigit():
-        raise ValueError(f"{line!r} does not fit the headings {_HEAD!r}.")
-    index, name, _, bus_id, uuid, capability = cells
-    return Card(int(index), name, int(memory[1]), bus_id, uuid, capability)
+def _card(cells: dict[str, str]) -> Card:
+    # "[N/A]", "[Not Supported]", "[Unknown Error]": nvidia-smi does not know.
+    known = {name: "" if cell.startswith("[") else cell for name, cell in cells.items()}
+    memory = known.get("memory_mb", "").removesuffix(" MiB")
+    known |= {
+        "index": int(known["index"]),
+        "memory_mb": int(memory) if memory.isdecimal() else None,
+    }
+    return Card(**{"bus_id": ""} | known)

@@ -2,32 +2,30 @@
 
 TensorFlow numbers the GPUs in the order in which CUDA hands them to it, from
 0. ``visible_cards`` works that order out from two environment variables. Its
-rules are those of two guides of NVIDIA:
+rules are those of NVIDIA's CUDA Programming Guide, 5.2.1.1
+"CUDA_VISIBLE_DEVICES" and 5.2.1.2 "CUDA_DEVICE_ORDER":
+https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
 
-- [CUDA] CUDA Programming Guide, 5.2.1.1 "CUDA_VISIBLE_DEVICES" and 5.2.1.2
-  "CUDA_DEVICE_ORDER",
-  https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
-- [MIG] Multi-Instance GPU User Guide, "MIG Device Names", section "CUDA
-  Device Enumeration",
-  https://docs.nvidia.com/datacenter/tesla/mig-user-guide/mig-device-names.html
-
-What they do not define is refused, although a driver will do something with
-it: the next driver may do something else.
+The guide is silent about a card that is named twice, blanks, empty entries,
+other words, indices and UUIDs in one list, and a UUID that begins no card's or
+several cards'. A driver does something with each of them; the next one may do
+something else. They are refused. The guide also has names for parts of a card
+(``MIG-<GPU-UUID>/<GPU instance>/<compute instance>``); they are not covered.
 """
 
+import itertools
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Sequence
 
-from utils.cards.nvidia_smi import Card, Instance
+from utils.cards.nvidia_smi import Card
 
 ORDERS = ("FASTEST_FIRST", "PCI_BUS_ID")
 CHILD_SECONDS = 120  # a deadline: importing TensorFlow takes about 3
 _INDEX = re.compile(r"-?[1-9][0-9]*|0")
 _UUID = re.compile(r"GPU-[0-9a-fA-F][0-9a-fA-F-]*")
-_MIG = re.compile(r"MIG-\S+")
 _CHILD = """
 import os, tensorflow as tf
 for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
@@ -38,57 +36,73 @@ print("child:", len(tf.config.list_physical_devices("GPU")))
 
 def visible_cards(
     cards: Sequence[Card], visible: str | None = None, order: str | None = None
-) -> tuple[Card | Instance, ...]:
+) -> tuple[Card, ...]:
     """Return what a program sees: the program's GPU i is entry i.
 
-    Rules, with the guide that defines each:
+    The rules of NVIDIA's guide (the module's text says what it leaves open):
 
-    - unset: all cards; empty: none [CUDA 5.2.1.1].
+    - unset: all cards; empty: none [5.2.1.1].
     - ``3,2``: numbers of cards, GPU 0 first; what is not named is "not
-      visible" [CUDA 5.2.1.1]. They count as nvidia-smi does [CUDA 5.2.1.1]
-      where the cards are alike, else in the order that ``order`` sets [CUDA
-      5.2.1.2]: the two sections disagree there, and programs get the latter
+      visible" [5.2.1.1]. They count as nvidia-smi does [5.2.1.1] where the
+      cards are alike, else in the order that ``order`` sets [5.2.1.2]: the two
+      sections disagree there, and programs get the latter
       (https://github.com/tensorflow/tensorflow/issues/152).
     - an index that no card has, such as ``-1``, hides itself and all after
       it: "only devices with indices that appear before the invalid index in
-      the list are visible" [CUDA 5.2.1.1].
+      the list are visible" [5.2.1.1].
     - ``GPU-…``: a UUID or enough of its beginning to be "uniquely" one card's
-      [CUDA 5.2.1.1].
-    - ``MIG-<GPU-UUID>/<GPU instance>/<compute instance>`` [CUDA 5.2.1.1] or
-      ``MIG-<UUID>`` [MIG]: one part of a card. "Only single MIG instance
-      enumeration is supported" [CUDA 5.2.1.1].
+      [5.2.1.1].
 
     Args:
         cards: the cards of the machine.
         visible: value of ``CUDA_VISIBLE_DEVICES``; None if it is not set.
         order: value of ``CUDA_DEVICE_ORDER``; None if it is not set, which
-            is ``FASTEST_FIRST`` [CUDA 5.2.1.2].
+            is ``FASTEST_FIRST`` [5.2.1.2].
 
     Returns:
-        Cards, or one ``Instance``; empty if the program sees no GPU.
+        The cards; none if the program sees no GPU.
 
     Raises:
         TypeError: a value is not text.
-        ValueError: the guides do not define what happens; the message says
-            what to write instead.
+        ValueError: the guide does not define what happens, or parts of a card
+            are named; the message says what to write instead.
 
     Introduced in lesson 02.
     """
     cards = tuple(cards)
     _check_text(visible, order)
-    if visible == "":
-        return ()
     if visible is None:
-        return tuple(_whole(card, "all cards") for card in _in_order(cards, order))
-    names = visible.split(",")
+        return tuple(_in_order(cards, order))
+    seen: list[Card] = []
+    for name in identifiers(visible):
+        if name.startswith("GPU-"):
+            card = _by_uuid(cards, name, visible)
+        elif int(name) >= len(cards):
+            break
+        else:
+            card = _in_order(cards, order)[int(name)]
+        if card in seen:
+            raise _undefined(visible, f"it names card {card.index} twice", "each card once")
+        seen.append(card)
+    return tuple(seen)
+
+
+def identifiers(visible: str) -> tuple[str, ...]:
+    """Return the indices or UUIDs in a value, up to the first negative index.
+
+    Args:
+        visible: value of ``CUDA_VISIBLE_DEVICES``.
+
+    Raises:
+        ValueError: as ``visible_cards``.
+
+    Introduced in lesson 01, behind ``diagnose``: it needs no cards.
+    """
+    names = visible.split(",") if visible else []
     kinds = sorted({_kind(name, visible) for name in names})
     if len(kinds) > 1:
         raise _undefined(visible, f"it mixes {' and '.join(kinds)}", "one kind of name")
-    if kinds == ["MIG names"]:
-        return _by_mig(cards, names, visible)
-    if kinds == ["UUIDs"]:
-        return _by_uuid(cards, names, visible)
-    return _by_index(cards, names, visible, order)
+    return tuple(itertools.takewhile(lambda name: not name.startswith("-"), names))
 
 
 def children_report(settings: Sequence[str | None], order: str | None = None) -> list[str]:
@@ -137,13 +151,17 @@ def _check_text(visible: str | None, order: str | None) -> None:
 
 
 def _kind(name: str, visible: str) -> str:
-    for kind, pattern in (("indices", _INDEX), ("UUIDs", _UUID), ("MIG names", _MIG)):
+    for kind, pattern in (("indices", _INDEX), ("UUIDs", _UUID)):
         if pattern.fullmatch(name):
             return kind
+    allowed = "indices or UUIDs with commas between, such as '0,1'"
+    if name.startswith("MIG-"):
+        raise ValueError(
+            f"CUDA_VISIBLE_DEVICES={visible!r}: it names a part of a card (MIG), which the "
+            f"course does not cover; give {allowed}."
+        )
     what = "has a space in it" if " " in visible else f"has {name!r} in it"
-    raise _undefined(
-        visible, what, "indices or UUIDs with commas between, such as '0,1', or one MIG name"
-    )
+    raise _undefined(visible, what, allowed)
 
 
 def _undefined(visible: str, what: str, allowed: str) -> ValueError:
@@ -157,74 +175,21 @@ def _in_order(cards: tuple[Card, ...], order: str | None) -> list[Card]:
     """Return the cards as CUDA numbers them."""
     if order == "PCI_BUS_ID":
         return sorted(cards, key=lambda card: card.bus_id.lower())
-    if len({card.name for card in cards}) <= 1:  # none is faster
-        return sorted(cards, key=lambda card: card.index)
-    speeds = [card.speed for card in cards]
-    if None in speeds or len(set(speeds)) < len(speeds):
+    if len({card.name for card in cards}) > 1:
         raise ValueError(
             "These cards differ, and CUDA numbers them 'from fastest to slowest "
             "using a simple heuristic' that NVIDIA's guide does not give. Set "
-            "CUDA_DEVICE_ORDER=PCI_BUS_ID, or give every Card its own speed (0 "
-            "is the fastest)."
+            "CUDA_DEVICE_ORDER=PCI_BUS_ID."
         )
-    return sorted(cards, key=lambda card: card.speed)
+    return sorted(cards, key=lambda card: card.index)  # none is faster
 
 
-def _whole(card: Card, given: str) -> Card:
-    if card.instances:
-        raise ValueError(
-            f"{given}: card {card.index} is in MIG mode. Which part a program "
-            "gets then depends on the driver: name one, such as "
-            f"CUDA_VISIBLE_DEVICES={card.instances[0].uuid}."
-        )
-    return card
-
-
-def _by_index(cards, names, visible, order) -> tuple[Card, ...]:
-    seen: list[Card] = []
-    for name in names:
-        if not 0 <= int(name) < len(cards):
-            break
-        card = _whole(_in_order(cards, order)[int(name)], f"index {name}")
-        _once(card, seen, visible)
-        seen.append(card)
-    return tuple(seen)
-
-
-def _by_uuid(cards, names, visible) -> tuple[Card, ...]:
-    seen: list[Card] = []
-    for name in names:
-        found = [card for card in cards if card.uuid.startswith(name)]
-        if len(found) != 1:
-            raise _undefined(
-                visible,
-                f"{name} begins the UUIDs of {len(found)} cards",
-                "enough of a UUID to be one card's",
-            )
-        card = _whole(found[0], name)
-        _once(card, seen, visible)
-        seen.append(card)
-    return tuple(seen)
-
-
-def _by_mig(cards, names, visible) -> tuple[Instance, ...]:
-    if len(names) > 1:
-        raise _undefined(
-            visible, "it names several MIG parts, which depends on the driver", "one MIG name"
-        )
-    known = {}
-    for card in cards:
-        for part in card.instances:
-            numbers = f"{part.gpu_instance}/{part.compute_instance}"
-            known |= {part.uuid: part, f"MIG-{card.uuid}/{numbers}": part}
-    if names[0] not in known:
-        raise _undefined(visible, "no card has this MIG part", "the whole name of one")
-    return (known[names[0]],)
-
-
-def _once(card: Card, seen: list[Card], visible: str) -> None:
-    if card in seen:
-        raise _undefined(visible, f"it names card {card.index} twice", "each card once")
+def _by_uuid(cards: tuple[Card, ...], name: str, visible: str) -> Card:
+    found = [card for card in cards if card.uuid.startswith(name)]
+    if len(found) != 1:
+        what = f"{name} begins the UUIDs of {len(found)} cards"
+        raise _undefined(visible, what, "enough of a UUID to be one card's")
+    return found[0]
 
 
 def _start(visible: str | None, order: str | None) -> subprocess.Popen:

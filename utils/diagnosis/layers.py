@@ -21,6 +21,7 @@ Sources:
 
 import re
 
+from utils.cards import Card, identifiers, visible_cards
 from utils.diagnosis.record import Library, NvidiaSmi, Observation
 
 Answer = tuple[str, bool | None, str]  # found, ok, next step
@@ -38,6 +39,7 @@ HIDDEN = (
     "Start JupyterLab from a terminal without it (unset CUDA_VISIBLE_DEVICES). It is read once "
     "per process: a change in a running notebook does nothing."
 )
+READ_ONCE = "It is read once per process: set it before the kernel starts."
 NUMBERS_DIFFER = (
     "The cards differ, so CUDA may number them differently from nvidia-smi. Set "
     "CUDA_DEVICE_ORDER=PCI_BUS_ID before the kernel starts."
@@ -216,26 +218,40 @@ def _look_in(folders: str) -> str:
 
 def visibility(seen: Observation) -> Answer:
     """Judge whether CUDA_VISIBLE_DEVICES lets a card through."""
-    value, visible = seen.visible_devices, seen.visible_cards
-    alike = len({card.name for card in seen.nvidia_smi.cards}) < 2
-    sure = alike or seen.device_order == "PCI_BUS_ID"
+    value, cards = seen.visible_devices, seen.nvidia_smi.cards
+    sure = len({card.name for card in cards}) < 2 or seen.device_order == "PCI_BUS_ID"
     step = "" if sure else NUMBERS_DIFFER
     if value is None:
         return "CUDA_VISIBLE_DEVICES is not set: every card is visible", True, step
     found = f"CUDA_VISIBLE_DEVICES={value or '(empty)'}"
-    known = visible is not None
-    hides = not visible if known else not re.match(r"\s*(\d|GPU-|MIG-)", value)
-    if seen.gpus and (hides or (known and len(seen.gpus) > len(visible))):
-        step = "It is read once per process: set it before the kernel starts."
-        return f"{found} was set after TensorFlow had read it", None, step
-    if hides:
+    visible, error = _visible(seen)
+    if error:
+        judged = None if seen.gpus or "MIG-" in value else False
+        return f"what {found} shows is not known", judged, f"{error} {READ_ONCE}"
+    if visible is not None and len(seen.gpus) > len(visible):
+        return f"{found} was set after TensorFlow had read it", None, READ_ONCE
+    if visible is None:
+        return f"{found} chooses the cards", True, step
+    if not visible:
         why = ": no card has that number" if value[:1].isdecimal() else ""
         return f"{found} hides every card{why}", False, HIDDEN
-    if not known:
-        return f"{found} chooses the cards", True, step
     pairs = ", ".join(f"GPU:{i} is card {card.index}" for i, card in enumerate(visible))
     found += f" shows {_count(len(visible), 'card')}"
     return found + (f": {pairs}" if sure else ""), True, step
+
+
+def _visible(seen: Observation) -> tuple[tuple[Card, ...] | None, str]:
+    """Return the cards that are visible (None if unknown), and why the value has no meaning.
+
+    The numbers are taken as nvidia-smi's: in another order they are as many.
+    """
+    cards, value = seen.nvidia_smi.cards, seen.visible_devices
+    try:
+        if cards:
+            return visible_cards(cards, value, "PCI_BUS_ID"), ""
+        return (None if value is None or identifiers(value) else ()), ""
+    except ValueError as error:
+        return None, str(error)
 
 
 def tensorflow(seen: Observation) -> Answer:
@@ -247,8 +263,8 @@ def tensorflow(seen: Observation) -> Answer:
     if not seen.gpus:
         return "TensorFlow sees no GPU", False, ask
     found = f"TensorFlow sees {_count(len(seen.gpus), 'GPU')}: {_listed(seen.gpus)}"
-    visible = seen.visible_cards
-    if visible is not None and len(seen.gpus) < len(visible):
+    visible, _ = _visible(seen)
+    if visible and len(seen.gpus) < len(visible):
         return f"{found}; {_count(len(visible), 'card')} should be visible", True, ask
     return found, True, ""
 

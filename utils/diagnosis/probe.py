@@ -20,7 +20,8 @@ from pathlib import Path
 from utils.diagnosis.record import Gpu, Library, NvidiaSmi, Observation
 from utils.machine import captured
 
-QUERY = ("--query-gpu=index,name,memory.total,driver_version,uuid", "--format=csv,noheader,nounits")
+# Without compute_cap: a driver that does not know it would answer with an error alone.
+QUERY = ("--query-gpu=index,name,memory.total,pci.bus_id,uuid,driver_version", "--format=csv")
 DRIVER_LIBRARY = "libcuda.so.1"
 # What TensorFlow 2.21 opens before it offers a GPU (a test compares the names with those it asks
 # for). One that is missing hides every GPU.

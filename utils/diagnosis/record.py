@@ -8,27 +8,12 @@ Introduced in lesson 01.
 """
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 
 from utils import DATA
+from utils.cards import Card, read_listing
 
 MACHINES = DATA / "machines"
-
-
-@dataclass(frozen=True)
-class Card:
-    """One line of nvidia-smi. Memory in MiB, None if unknown; text is empty if unknown."""
-
-    index: int
-    name: str
-    memory_mib: int | None
-    driver: str
-    uuid: str
-
-    def __str__(self) -> str:
-        """Return its number, name and memory."""
-        memory = "" if self.memory_mib is None else f" ({self.memory_mib} MiB)"
-        return f"{self.index} {self.name}{memory}"
 
 
 @dataclass(frozen=True)
@@ -48,14 +33,12 @@ class NvidiaSmi:
     @property
     def cards(self) -> tuple[Card, ...]:
         """Return the cards it listed, in its order."""
-        return tuple(card for line in self.output.splitlines() if (card := _card(line)))
+        return read_listing(self.output)[0]
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """Return what else it said: its lines that are no cards."""
-        return tuple(
-            line.strip() for line in self.output.splitlines() if line.strip() and not _card(line)
-        )
+        return read_listing(self.output)[1]
 
 
 @dataclass(frozen=True)
@@ -135,94 +118,23 @@ class Observation:
     libraries: tuple[Library, ...]
     gpus: tuple[Gpu, ...]
 
-    @property
-    def visible_cards(self) -> tuple[Card, ...] | None:
-        """Return the cards that CUDA_VISIBLE_DEVICES lets through, in its order.
-
-        The list ends at the first entry that names no card. Numbers are taken as nvidia-smi's:
-        sure only for cards of one model, or with CUDA_DEVICE_ORDER=PCI_BUS_ID. None where the
-        cards are not known (no nvidia-smi, or parts of cards are named).
-        """
-        cards, value = self.nvidia_smi.cards, self.visible_devices
-        if not cards or "MIG-" in (value or ""):
-            return None
-        if value is None:
-            return cards
-        chosen = []
-        for entry in (part.strip() for part in value.split(",")):
-            by_number = [c for c in cards if entry.isdecimal() and c.index == int(entry)]
-            by_uuid = [c for c in cards if entry.startswith("GPU-") and c.uuid.startswith(entry)]
-            if len(by_number + by_uuid) != 1:
-                break
-            chosen += by_number + by_uuid
-        return tuple(chosen)
-
-    def to_json(self) -> str:
-        """Return the observation as JSON text."""
-        return json.dumps(asdict(self), indent=2)
-
-    @classmethod
-    def from_json(cls, text: str) -> "Observation":
-        """Return the observation that ``to_json`` wrote.
-
-        Raises:
-            ValueError: the text is no JSON, or a field is missing or unknown.
-        """
-        return _observation(json.loads(text))
-
-
-def recorded_machines() -> tuple[str, ...]:
-    """Return the names of the machines in data/machines, for ``load_machine``.
-
-    Introduced in lesson 01.
-    """
-    return tuple(sorted(path.stem for path in MACHINES.glob("*.json")))
-
 
 def load_machine(name: str) -> Observation:
     """Return a machine from data/machines; its README says what each one is.
 
     Raises:
-        ValueError: there is no such machine, or its file is not complete.
+        ValueError: there is no such machine; the message lists those there are.
 
     Introduced in lesson 01.
     """
-    if name not in recorded_machines():
-        raise ValueError(f"no machine {name!r}; there are: {', '.join(recorded_machines())}")
+    known = sorted(path.stem for path in MACHINES.glob("*.json"))
+    if name not in known:
+        raise ValueError(f"no machine {name!r}; there are: {', '.join(known)}")
     record = json.loads((MACHINES / f"{name}.json").read_text(encoding="utf-8"))
-    return _observation(record["observation"])
-
-
-def _card(line: str) -> Card | None:
-    """Return the card in a line of nvidia-smi's answer, None if the line is something else."""
-    cells = [cell.strip() for cell in line.split(",")]
-    if len(cells) < 5 or not cells[0].isdecimal():
-        return None
-    # "[N/A]", "[Not Supported]", "[Unknown Error]": nvidia-smi does not know.
-    memory, driver, uuid = ("" if cell.startswith("[") else cell for cell in cells[-3:])
-    name = ", ".join(cells[1:-3])
-    return Card(int(cells[0]), name, int(memory) if memory.isdecimal() else None, driver, uuid)
-
-
-def _observation(data: dict) -> Observation:
-    data = _fitting(Observation, data)
-    data["nvidia_smi"] = NvidiaSmi(**_fitting(NvidiaSmi, data["nvidia_smi"]))
-    if data["driver_library"] is not None:
-        data["driver_library"] = Library(**_fitting(Library, data["driver_library"]))
-    data["libraries"] = tuple(Library(**_fitting(Library, x)) for x in data["libraries"])
-    data["gpus"] = tuple(Gpu(**_fitting(Gpu, x)) for x in data["gpus"])
-    return Observation(**data)
-
-
-def _fitting(kind: type, data: dict) -> dict:
-    """Return a copy of ``data`` if its keys are fields of ``kind``, else raise."""
-    if not isinstance(data, dict):
-        raise ValueError(f"{kind.__name__}: expected an object with its fields, got {data!r}")
-    known = {field.name for field in fields(kind)}
-    needed = {field.name for field in fields(kind) if not hasattr(kind, field.name)}
-    if not needed <= set(data) <= known:
-        raise ValueError(
-            f"{kind.__name__}: missing {sorted(needed - set(data))}, "
-            f"unknown {sorted(set(data) - known)}"
-        )
-    return dict(data)
+    seen = record["observation"]
+    library = seen["driver_library"]
+    seen["nvidia_smi"] = NvidiaSmi(**seen["nvidia_smi"])
+    seen["driver_library"] = None if library is None else Library(**library)
+    seen["libraries"] = tuple(Library(**each) for each in seen["libraries"])
+    seen["gpus"] = tuple(Gpu(**each) for each in seen["gpus"])
+    return Observation(**seen)

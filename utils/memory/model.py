@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from utils.cards import Card, visible_cards
 from utils.memory.pool import Memory, Pool, default_limit_mb
+from utils.numbers import real, whole
 
 LABEL = "MODEL of TensorFlow's GPU memory (utils/memory/model.py), nothing measured"
 
@@ -34,6 +35,7 @@ class Program:
         starts: the time step in which it starts.
 
     Raises:
+        TypeError: a setting is no number.
         ValueError: two settings at once, or a number out of range.
 
     Introduced in lesson 02.
@@ -54,15 +56,16 @@ class Program:
                 f"{self.name}: fraction={self.fraction}, limit_mb={self.limit_mb}, "
                 f"growth={self.growth}: give one of them, or none."
             )
-        if self.fraction is not None and not 0 < self.fraction <= 1:
-            raise ValueError(f"{self.name}: fraction={self.fraction}: give above 0, at most 1.")
-        if self.limit_mb is not None and self.limit_mb < 1:
-            raise ValueError(f"{self.name}: limit_mb={self.limit_mb}: give 1 or more.")
+        if self.fraction is not None:
+            real(f"{self.name}: fraction", self.fraction, above=0, high=1)
+        if self.limit_mb is not None:
+            whole(f"{self.name}: limit_mb", self.limit_mb, 1)
         needs = self.needs_mb if isinstance(self.needs_mb, tuple) else (self.needs_mb,)
-        if min(needs, default=-1) < 0:
-            raise ValueError(f"{self.name}: needs_mb={self.needs_mb}: give 0 or more.")
-        if self.starts < 0:
-            raise ValueError(f"{self.name}: starts={self.starts}: give 0 or more.")
+        if not needs:
+            raise ValueError(f"{self.name}: needs_mb=(): give one number for each time step.")
+        for need in needs:
+            whole(f"{self.name}: needs_mb", need, 0)
+        whole(f"{self.name}: starts", self.starts, 0)
 
     @property
     def setting(self) -> str:
@@ -81,7 +84,7 @@ class Program:
     def needs(self, step: int, steps: int) -> int | None:
         """Return what it needs in a step of ``steps``; None if it does not run."""
         since = step - self.starts
-        if isinstance(self.needs_mb, int):
+        if not isinstance(self.needs_mb, tuple):
             return self.needs_mb if since >= 0 and step < steps else None
         return self.needs_mb[since] if 0 <= since < len(self.needs_mb) else None
 
@@ -194,8 +197,9 @@ def do_they_fit(
         A ``Fit``; printed, a table under the word MODEL.
 
     Raises:
+        TypeError: the memory of a card is not known.
         ValueError: two programs have one name, or what a program sees is not
-            defined or only part of a card.
+            defined.
 
     Introduced in lesson 02.
     """
@@ -203,7 +207,9 @@ def do_they_fit(
     names = [program.name for program in programs]
     if len(set(names)) < len(names):
         raise ValueError(f"programs are called {names}: give each another name.")
-    seen = {program.name: _sees(program, cards) for program in programs}
+    for card in cards:
+        whole(f"memory_mb of card {card.index}", card.memory_mb, 1)
+    seen = {p.name: visible_cards(cards, p.visible, "PCI_BUS_ID") for p in programs}
     steps = max((program.starts + program.lasts for program in programs), default=0)
     run, held = _Run(cards, context_mb), defaultdict(dict)
     for step in range(steps):
@@ -269,10 +275,3 @@ class _Run:
         self.failures[name] = Failure(name, card, step, may, gets, need, ends)
         if ends:
             self.memory.release(name)
-
-
-def _sees(program: Program, cards: tuple[Card, ...]) -> tuple[Card, ...]:
-    seen = visible_cards(cards, program.visible, "PCI_BUS_ID")
-    if not all(isinstance(card, Card) for card in seen):
-        raise ValueError(f"{program.name}: the model knows whole cards, not {program.visible}.")
-    return seen

@@ -14,6 +14,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+from utils.numbers import whole
+
 CHILD_SECONDS = 120  # a deadline: importing TensorFlow takes about 3
 MOST_MB = 500
 _CHILD = """
@@ -46,6 +48,7 @@ def real_pool(needs_mb: Sequence[int]) -> tuple[int, ...]:
         MB.
 
     Raises:
+        TypeError: a size is no whole number.
         ValueError: a size is out of range, or there is none.
         RuntimeError: the program failed, or TensorFlow has no such allocator
             for the CPU here; the message has its last lines.
@@ -53,9 +56,9 @@ def real_pool(needs_mb: Sequence[int]) -> tuple[int, ...]:
 
     Introduced in lesson 02.
     """
-    needs = [int(need) for need in needs_mb]
-    if not needs or min(needs) < 0 or max(needs) > MOST_MB:
-        raise ValueError(f"needs_mb={needs}: give one or more sizes from 0 to {MOST_MB} MB.")
+    needs = [whole("needs_mb", need, 0, MOST_MB) for need in needs_mb]
+    if not needs:
+        raise ValueError(f"needs_mb=[]: give one or more sizes from 0 to {MOST_MB} MB.")
     done = subprocess.run(
         [sys.executable, "-c", _CHILD, *map(str, needs)],
         env=os.environ | _settings(),

@@ -8,6 +8,8 @@ before it changes anything.
 
 from collections.abc import Sequence
 
+from utils.numbers import whole
+
 DIFFERS = "Memory growth cannot differ between GPU devices"
 
 
@@ -96,10 +98,8 @@ def _check(growth: bool, limit_mb: int | None) -> None:
         )
     if not growth and limit_mb is None:
         raise ValueError("Give growth=True or limit_mb=…, such as set_gpu_memory(limit_mb=4096).")
-    if limit_mb is not None and (isinstance(limit_mb, bool) or not isinstance(limit_mb, int)):
-        raise TypeError(f"limit_mb={limit_mb!r}: give a whole number of MB, such as 4096.")
-    if limit_mb is not None and limit_mb < 1:
-        raise ValueError(f"limit_mb={limit_mb}: give 1 or more, such as 4096.")
+    if limit_mb is not None:
+        whole("limit_mb", limit_mb, 1)
 
 
 def _refuse_limits(limits: dict) -> None:
