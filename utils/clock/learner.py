@@ -63,20 +63,12 @@ class Learner:
 
     def step(self, flights: list[Flight]) -> list[float]:
         """Average the gradients, take one step, return the losses."""
-        losses, total = [], None
         # What overflows is reported as divergence; a warning adds nothing.
         with np.errstate(over="ignore", invalid="ignore"):
-            for flight in flights:
-                loss, gradients = self._compute(flight)
-                losses.append(loss)
-                total = (
-                    gradients
-                    if total is None
-                    else [t + g for t, g in zip(total, gradients, strict=True)]
-                )
-            pairs = zip(self.weights, total, strict=True)
+            losses, gradients = zip(*map(self._compute, flights), strict=True)
+            pairs = zip(self.weights, map(sum, zip(*gradients, strict=True)), strict=True)
             self.weights = [_frozen(w - self.rate * (t / len(flights))) for w, t in pairs]
-        return losses
+        return list(losses)
 
     def look(self, update: int, now: float, losses: Sequence[float]) -> None:
         """See whether this update diverged; if not, measure when it is due."""

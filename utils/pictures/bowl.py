@@ -100,10 +100,11 @@ def _look(workers: np.ndarray) -> tuple[str, dict]:
     if len(workers) > 1:
         return "average", {"color": EDGE, "linestyle": "-", "linewidth": 4}
     worker = int(workers[0])
+    again, line = divmod(worker, len(LINES))
     return f"device {worker}", {
         "color": CURVES[worker % len(CURVES)],
-        "linestyle": LINES[worker % len(LINES)],
-        "linewidth": 2.5,
+        "linestyle": LINES[line],
+        "linewidth": 2.5 / (1 + again),  # a fifth device is not told by its colour alone
     }
 
 
