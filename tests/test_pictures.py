@@ -28,6 +28,7 @@ TRACE = Trace(
     (Allocation(GPU, 0.0, 2**20), Allocation(GPU, 0.002, 2**20)),
 )
 NO_TRACE = Trace(None, (), (), (), (), {})
+FREE = asynchronous()
 CARDS = read_cards(example("four_cards"))
 TWO = [Program("A", 2000), Program("B", 2000)]
 
@@ -64,9 +65,9 @@ EXAMPLES = {
     "staleness": partial(pictures.staleness_histogram, {"a": [0, 1, 1]}),
     "tasks": partial(pictures.who_ran_what, {"ps 0": {"Const": 1}, "worker 1": {"Sum": 2}}),
     "timeline": partial(pictures.timeline, TRACE, mark=("b",)),
-    "training": partial(pictures.training_curves, {"a": roll(asynchronous())}),
+    "training": partial(pictures.training_curves, {"a": roll(FREE)}),
     "workers": partial(pictures.worker_timeline, roll(spare_replicas(1, 1))),
-    "bowl": lambda **given: pictures.bowl({"a": roll(asynchronous())}, np.square, **given)[0],
+    "bowl": lambda **given: pictures.bowl({"a": roll(FREE)}, np.square, **given)[0],
 }
 ON_AXES = {name: draw for name, draw in EXAMPLES.items() if name != "bowl"}
 every_picture = pytest.mark.parametrize("draw", EXAMPLES.values(), ids=EXAMPLES)
@@ -118,8 +119,8 @@ LOOP = Trace(
     ),
     *((), (), (), {}),
 )
-BARE = VirtualClock([fixed(1.0)]).run(asynchronous(), 3)
-LONG = VirtualClock([fixed(1.0)]).run(asynchronous(), 401)
+BARE = VirtualClock([fixed(1.0)]).run(FREE, 3)
+LONG = VirtualClock([fixed(1.0)]).run(FREE, 401)
 STEPS = schedule(fill_and_drain(2, 3), [1, 1], [2, 1])
 
 
@@ -192,7 +193,7 @@ def _pipe(seconds):
 
 
 def _fleet(seconds):
-    return VirtualClock([fixed(seconds / 2)]).run(asynchronous(), 2)
+    return VirtualClock([fixed(seconds / 2)]).run(FREE, 2)
 
 
 @pytest.mark.parametrize("lengths", [(1, 3), (3, 1), (2, 2)], ids=str)

@@ -11,6 +11,7 @@ from utils.pictures.parts import EDGE, at_least_one
 from utils.style import CURVES, LINES
 
 MOST_UPDATES = 8
+ARROW = {"arrowstyle": "-|>", "mutation_scale": 18, "shrinkA": 0, "shrinkB": 0}
 READ = {"color": EDGE, "marker": "o", "fillstyle": "none", "ms": 13}
 
 
@@ -82,18 +83,8 @@ def _pushes(ax: Axes, trace: ClockTrace, keys: dict[str, Line2D]) -> None:
         ax.plot(points[trace.read_version[rows[0]]], update, **READ)
         name, look = _look(trace.worker[rows])
         keys[name] = Line2D([], [], marker="", label=name, **look)
-        ax.annotate(
-            "",
-            (points[update], update),
-            (points[update - 1], update),
-            arrowprops={
-                "arrowstyle": "-|>",
-                "mutation_scale": 18,
-                "shrinkA": 0,
-                "shrinkB": 0,
-                **look,
-            },
-        )
+        before, after = points[update - 1 : update + 1]
+        ax.annotate("", (after, update), (before, update), arrowprops=ARROW | look)
 
 
 def _look(workers: np.ndarray) -> tuple[str, dict]:

@@ -14,6 +14,7 @@ from utils.style import device_look
 
 ROW = 1.0  # inches for a row in a lane
 LETTER, GAP = 0.1, 1.2  # inches for a letter, for the arrows between columns
+NEAR = 0.56  # of an arrow: beyond the boxes of the column where it begins
 LONGEST = 22  # letters of a name before its beginning is cut off
 
 
@@ -163,22 +164,10 @@ def _moved(trace) -> dict[tuple[str, str, bool], list[int]]:
 
 def _draw_lanes(ax, devices, top, heights, last) -> None:
     for device in devices:
-        look = device_look(device)
-        ax.axhspan(
-            top[device] + 0.04,
-            top[device] + heights[device] - 0.04,
-            color=look["facecolor"],
-            alpha=0.22,
-            lw=0,
-        )
-        ax.text(
-            -1.15,
-            top[device] + heights[device] / 2,
-            device,
-            fontweight="bold",
-            va="center",
-            ha="left",
-        )
+        low, high = top[device], top[device] + heights[device]
+        colour = device_look(device)["facecolor"]
+        ax.axhspan(low + 0.04, high - 0.04, color=colour, alpha=0.22, lw=0)
+        ax.text(-1.15, low + heights[device] / 2, device, fontweight="bold", va="center", ha="left")
     ax.set_xlim(-1.2, last + 0.6)
 
 
@@ -187,20 +176,10 @@ def _draw_nodes(ax, nodes, where) -> dict:
     boxes = {}
     for node in nodes:
         look = device_look(plain_name(node.device))
-        text = ax.text(
-            *where[node.name],
-            "\n".join(_two_lines(node)),
-            fontsize=12,
-            ha="center",
-            va="center",
-            linespacing=1.15,
-            zorder=3,
-            bbox={
-                "boxstyle": "round,pad=0.35",
-                "facecolor": look["facecolor"],
-                "edgecolor": look["edgecolor"],
-            },
-        )
+        look = {"boxstyle": "round,pad=0.35"} | {k: look[k] for k in ("facecolor", "edgecolor")}
+        middle = {"fontsize": 12, "ha": "center", "va": "center", "linespacing": 1.15}
+        lines = "\n".join(_two_lines(node))
+        text = ax.text(*where[node.name], lines, bbox=look, zorder=3, **middle)
         boxes[node.name] = text.get_bbox_patch()
     return boxes
 
@@ -233,13 +212,9 @@ def _draw_edges(ax, nodes, where, boxes, moved) -> None:
             )
             if thick and line == "-":
                 sizes = " + ".join(map(str, moved[transfer]))
-                _label(ax, where[source], where[node.name], f"{sizes} B")
-
-
-def _label(ax, start, end, text) -> None:
-    near = 0.56  # beyond the boxes of the source's column
-    x, y = (a + near * (b - a) for a, b in zip(start, end, strict=True))
-    words(ax, x, y, text, fontsize=12, color=STRIKING, zorder=4)
+                ends = zip(where[source], where[node.name], strict=True)
+                x, y = (a + NEAR * (b - a) for a, b in ends)
+                words(ax, x, y, f"{sizes} B", fontsize=12, color=STRIKING, zorder=4)
 
 
 def _two_lines(node: Node) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from utils.machine import Machine
 from utils.pictures.parts import EDGE, axes, box, words
 
-HEIGHT = 1.5  # of a box
+HEIGHT, CORNER = 1.5, 0.12  # of a box, and how round it is
 
 
 def machine_diagram(machine: Machine, *, title: str, ax: Axes | None = None) -> Axes:
@@ -23,10 +23,13 @@ def machine_diagram(machine: Machine, *, title: str, ax: Axes | None = None) -> 
     """
     count = len(machine.gpus)
     ax = axes(ax, (max(9, 2.6 * count), 3.8))  # each box as wide as its text needs
-    _box(ax, 0, 2.0, count * 3 - 0.4, "host", f"host\n{machine.host}")
+    width = count * 3 - 0.4
+    box(ax, 0, 2.0, width, HEIGHT, CORNER, "host")
+    words(ax, width / 2, 2.0 + HEIGHT / 2, f"host\n{machine.host}", pad=3)
     for i, name in enumerate(machine.gpus):
         text = f"GPU {i}\n{name}\n{_behind(machine, i)}"
-        _box(ax, i * 3, 0, 2.6, f"GPU {i}", text)
+        box(ax, i * 3, 0, 2.6, HEIGHT, CORNER, f"GPU {i}")
+        words(ax, i * 3 + 1.3, HEIGHT / 2, text, pad=3)
         ax.annotate(
             "",
             xy=(i * 3 + 1.3, HEIGHT),
@@ -46,8 +49,3 @@ def _behind(machine: Machine, gpu: int) -> str:
     if machine.kind == "split":
         return f"part of card {machine.cards[gpu]}"
     return "a real card"
-
-
-def _box(ax: Axes, x: float, y: float, width: float, name: str, text: str) -> None:
-    box(ax, x, y, width, HEIGHT, 0.12, name)
-    words(ax, x + width / 2, y + HEIGHT / 2, text, pad=3)
