@@ -73,8 +73,7 @@ def _points(worker, step):
 # Equality
 
 
-@pytest.mark.parametrize("workers", [2, 4])
-def test_synchronous_equals_towers_and_one_device(learn, examples, workers):
+def test_synchronous_equals_towers_and_one_device(learn, examples, workers=4):
     """Average the gradients of equal shards, then update once: to 1e-12 in float64."""
     first = network.initial_weights(dtype="float64")
     towers, single = list(first), list(first)

@@ -70,7 +70,7 @@ def bowl(traces: Mapping[str, ClockTrace], loss: Callable, *, title: str) -> np.
     axes[1][0].set(ylabel="update", yticks=range(1, most + 1), ylim=(most + 0.6, 0.4))
     read = Line2D([], [], linestyle="none", label="slope read here", **READ)
     keys = [read, *(keys[name] for name in sorted(keys))]
-    figure.legend(handles=keys, loc="outside lower left", ncols=len(keys))
+    figure.legend(handles=keys, loc="outside lower left", ncols=min(4, len(keys)))
     figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=14)
     return axes[1]
 
