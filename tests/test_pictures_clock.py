@@ -160,6 +160,8 @@ def test_histogram_is_in_percent_with_mean_and_largest():
     assert b.get_data().values.tolist() == [0, 100]
     assert _legend(ax) == ["a: mean 1.5, largest 2", "b: mean 1, largest 1"]
     assert a.get_hatch() != b.get_hatch()
+    rare = staleness_histogram({"a": [0] * 98 + [5] * 2}, title="")
+    assert rare.get_xlim() == (-0.7, pytest.approx(6.7)), "it ends where 1 % are left"
     assert "%" in ax.get_ylabel()
 
 

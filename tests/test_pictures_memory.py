@@ -130,6 +130,7 @@ def test_held_over_time(machine):
     assert first.get_label() == "GPU 0: peak 3.00 MB"
     assert second.get_label() == "GPU 1: peak 4.00 MB"
     assert first.get_markevery() == [1]
+    assert first.get_drawstyle() == "steps-post", "memory is held until the next change"
     assert first.get_linestyle() != second.get_linestyle()
     assert first.get_marker() != second.get_marker()
     assert first.get_color() != second.get_color()

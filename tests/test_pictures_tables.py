@@ -190,6 +190,7 @@ def test_a_mark_for_each_kernel_and_the_marks_differ_in_shape():
         "CPU only": {(1, 0)},
     }
     assert [label.get_text() for label in ax.get_yticklabels()] == list(ops)
+    assert ax.get_ylim()[0] > ax.get_ylim()[1], "the first row is on top"
     assert [label.get_text() for label in ax.get_xticklabels()] == list(dtypes)
     assert len({look["marker"] for _, look in LOOKS.values()}) == len(LOOKS)
 
