@@ -102,10 +102,10 @@ def test_four_cards_and_a_program_on_two_of_them():
 
 def test_a_pool_that_has_grown_stays_and_the_later_program_fails():
     later = Program("B", 9000, growth=True, starts=2)
-    fit = do_they_fit(FOUR[:1], [Program("A", (500, 6000, 500, 500), growth=True), later])
+    fit = do_they_fit(FOUR[:1], [Program("A", (500, 6000, 700, 700), growth=True), later])
     ax = cards_diagram(fit, title="Growth")
     assert "A: 8.5 GB" in texts(ax)
-    assert [bar.get_height() for bar in ax.patches][1] == (500 + 550) / 1024, "used in the end"
+    assert [bar.get_height() for bar in ax.patches][1] == (700 + 550) / 1024, "used in the end"
     assert any(text.startswith("B fails") for text in texts(ax))
 
 
