@@ -23,55 +23,36 @@ from utils.clock import (
 ONE = [fixed(1.0)]
 
 
-def _refused(error, part, action, *args, **keywords):
-    with pytest.raises(error, match=re.escape(part)):
-        action(*args, **keywords)
-
-
 @pytest.mark.parametrize(
     ("error", "part", "make"),
     [
         (ValueError, "no workers: give one per worker, such as", lambda: VirtualClock([])),
         (TypeError, "is no list: give one per worker", lambda: VirtualClock(fixed(1.0))),
-        (TypeError, "workers=4 is no list", lambda: VirtualClock(4)),
-        (TypeError, "is no list", lambda: VirtualClock("fixed")),
+        (TypeError, "workers='fixed' is no list", lambda: VirtualClock("fixed")),
         (TypeError, "hold 1.0, which is no service time", lambda: VirtualClock([1.0])),
         (ValueError, "seed=-1: give a whole number from 0", lambda: VirtualClock(ONE, -1)),
         (ValueError, "seed=4294967296", lambda: VirtualClock(ONE, 2**32)),
-        (TypeError, "seed=1.5", lambda: VirtualClock(ONE, 1.5)),
-        (ValueError, "seconds=-1: give a finite number greater than 0", lambda: fixed(-1)),
-        (ValueError, "seconds=0:", lambda: fixed(0)),
+        (ValueError, "seconds=0: give a finite number greater than 0", lambda: fixed(0)),
         (ValueError, "mean=inf", lambda: exponential(float("inf"))),
-        (ValueError, "mean=nan", lambda: exponential(float("nan"))),
-        (TypeError, "mean='1': give a finite number", lambda: exponential("1")),
-        (TypeError, "mean=True", lambda: exponential(True)),
         (ValueError, "mean=-2", lambda: lognormal(-2)),
         (ValueError, "sigma=-0.1: give a finite number of at least 0", lambda: lognormal(1, -0.1)),
-        (
-            ValueError,
-            "chance=1.1: give a finite number of at",
-            lambda: stragglers(ONE[0], 1.1, 1),
-        ),
-        (ValueError, "delay=-3", lambda: stragglers(ONE[0], 0.1, -3)),
+        (ValueError, "chance=-0.1: give a finite", lambda: stragglers(ONE[0], -0.1, 1)),
+        (ValueError, "chance=1.1: give a finite", lambda: stragglers(ONE[0], 1.1, 1)),
+        (ValueError, "delay=0", lambda: stragglers(ONE[0], 0.1, 0)),
         (TypeError, "usual=1.0: give service times", lambda: stragglers(1.0, 0.1, 1)),
         (TypeError, "usual=1.0: give service times", lambda: one_slow(1.0, 4, 2)),
         (ValueError, "workers=0", lambda: one_slow(ONE[0], 0, 2)),
-        (
-            ValueError,
-            "factor=0.5: give a finite number of at",
-            lambda: one_slow(ONE[0], 4, 0.5),
-        ),
-        (ValueError, "unit of mine=-1", lambda: Service("mine", -1, lambda r, n: np.ones(n))),
+        (ValueError, "factor=0.5: give a finite", lambda: one_slow(ONE[0], 4, 0.5)),
+        (ValueError, "unit of mine=0", lambda: Service("mine", 0, lambda r, n: np.ones(n))),
         (ValueError, "needed=0: give a whole number of at least 1", lambda: spare_replicas(0, 1)),
         (ValueError, "spare=-1: give a whole number of at least 0", lambda: spare_replicas(1, -1)),
-        (TypeError, "needed=2.0", lambda: spare_replicas(2.0, 1)),
         (ValueError, "oldest=-1", lambda: drop_older(-1)),
         (ValueError, "ahead=-1", lambda: bounded_staleness(-1)),
-        (TypeError, "ahead=True", lambda: bounded_staleness(True)),
     ],
 )
 def test_a_clock_that_cannot_be_made(error, part, make):
-    _refused(error, part, make)
+    with pytest.raises(error, match=re.escape(part)):
+        make()
 
 
 @pytest.mark.parametrize(
@@ -79,45 +60,29 @@ def test_a_clock_that_cannot_be_made(error, part, make):
     [
         (TypeError, "policy='asynchronus': unknown. Give synchronous(), ", "asynchronus", 1),
         (TypeError, "policy=asynchronous: unknown", asynchronous, 1),
-        (TypeError, "policy=None", None, 1),
         (ValueError, "updates=0", asynchronous(), 0),
-        (TypeError, "updates=1.0", asynchronous(), 1.0),
-        (ValueError, "needs 54 workers, but the clock has 1", spare_replicas(50, 4), 1),
-        (ValueError, "needs 2 workers, but the clock has 1", spare_replicas(1, 1), 1),
+        (ValueError, "needs 4 workers, but the clock has 3", spare_replicas(3, 1), 1),
+        (ValueError, "needs 2 workers, but the clock has 3", spare_replicas(1, 1), 1),
     ],
 )
 def test_a_run_that_cannot_be(error, part, policy, updates):
-    _refused(error, part, VirtualClock(ONE).run, policy, updates)
-
-
-def test_a_clock_with_more_workers_than_the_policy_names():
-    run = VirtualClock(ONE * 3).run
-    _refused(ValueError, "needs 2 workers, but the clock has 3", run, spare_replicas(1, 1), 1)
+    with pytest.raises(error, match=re.escape(part)):
+        VirtualClock(ONE * 3).run(policy, updates)
 
 
 @pytest.mark.parametrize(
-    ("times", "part"),
+    ("draw", "part"),
     [
-        (-1.0, "mine gave a service time of -1.0"),
-        (np.nan, "mine gave a service time of nan"),
-        (np.inf, "mine gave a service time of inf"),
+        (lambda r, n: np.full(n, -1.0), "mine gave a service time of -1.0"),
+        (lambda r, n: np.full(n, np.nan), "mine gave a service time of nan"),
+        (lambda r, n: np.full(n, np.inf), "mine gave a service time of inf"),
+        (lambda r, n: 1.0, "draw of mine returned shape () when asked for 128"),
     ],
 )
 @pytest.mark.parametrize("policy", [asynchronous(), synchronous()], ids=lambda p: p.name)
-def test_a_distribution_with_impossible_times(times, part, policy):
-    service = Service("mine", 1.0, lambda r, n: np.full(n, times))
-    _refused(ValueError, part, VirtualClock([service]).run, policy, 1)
-
-
-def test_a_distribution_of_the_wrong_shape():
-    service = Service("mine", 1.0, lambda r, n: 1.0)
-    _refused(
-        ValueError, "draw of mine returned shape ()", VirtualClock([service]).run, asynchronous(), 1
-    )
-
-
-def _gradient(weights, batch):
-    return 0.0, [np.zeros(2)]
+def test_a_distribution_with_impossible_times(draw, part, policy):
+    with pytest.raises(ValueError, match=re.escape(part)):
+        VirtualClock([Service("mine", 1.0, draw)]).run(policy, 1)
 
 
 def _returning(value):
@@ -137,9 +102,6 @@ def _returning(value):
         (TypeError, "target='90 %': give a finite number.", {"target": "90 %", "measure": len}),
         (ValueError, "every=0", {"every": 0, "measure": len}),
         (ValueError, "rate=0:", {"rate": 0}),
-        (ValueError, "rate=-0.1", {"rate": -0.1}),
-        (TypeError, "rate='0.1'", {"rate": "0.1"}),
-        (ValueError, "bound=0", {"bound": 0}),
         (TypeError, "weights is a ndarray: give a list", {"weights": np.ones(2)}),
         (TypeError, "weights is a float", {"weights": 3.0}),
         (ValueError, "weights is empty", {"weights": []}),
@@ -149,31 +111,24 @@ def _returning(value):
         (TypeError, "one array per array of weights, here 1", _returning((0.0, []))),
         (TypeError, "a gradient is None", _returning((0.0, [None]))),
         (TypeError, "must return (loss, gradients)", _returning((None, [np.zeros(2)]))),
-        (
-            ValueError,
-            "shapes [(3,)] for weights of",
-            _returning((0.0, [np.zeros(3)])),
-        ),
+        (ValueError, "shapes [(3,)] for weights of", _returning((0.0, [np.zeros(3)]))),
     ],
 )
 def test_learning_that_cannot_be(error, part, change):
-    good = {"gradient": _gradient, "weights": [np.ones(2)], "rate": 0.1}
+    good = {**_returning((0.0, [np.zeros(2)])), "weights": [np.ones(2)], "rate": 0.1}
     run = VirtualClock(ONE).run
     assert run(asynchronous(), 1, **good).updates == 1
-    _refused(error, part, run, asynchronous(), 1, **{**good, **change})
+    with pytest.raises(error, match=re.escape(part)):
+        run(asynchronous(), 1, **{**good, **change})
 
 
-@pytest.mark.parametrize("alone", ["weights", "rate", "batch", "measure", "target"])
+@pytest.mark.parametrize(
+    "alone",
+    [{"weights": [np.ones(1)]}, {"rate": 0.1}, {"batch": len}, {"measure": len}, {"target": 1}],
+)
 def test_what_only_a_gradient_can_use(alone):
-    values = {"weights": [np.ones(1)], "rate": 0.1, "batch": len, "measure": len, "target": 1}
-    _refused(
-        ValueError,
-        "need a gradient",
-        VirtualClock(ONE).run,
-        asynchronous(),
-        1,
-        **{alone: values[alone]},
-    )
+    with pytest.raises(ValueError, match="need a gradient"):
+        VirtualClock(ONE).run(asynchronous(), 1, **alone)
 
 
 def test_an_error_of_the_gradient_itself_comes_through():

@@ -21,14 +21,11 @@ def _harmonic(n: int) -> float:
     return sum(1 / i for i in range(1, n + 1))
 
 
-@pytest.mark.parametrize(
-    ("needed", "spare", "published"),
-    [(50, 0, 4.499), (50, 4, 2.492), (96, 4, 3.104), (100, 0, 5.187)],
-)
-def test_v1_step_time_with_spare_replicas(needed, spare, published):
+@pytest.mark.parametrize(("needed", "spare"), [(50, 0), (50, 4), (96, 4), (100, 0)])
+def test_v1_step_time_with_spare_replicas(needed, spare):
     """The k-th smallest of n exponentials has mean H(n) − H(n − k): Rényi, "On the theory of
     order statistics", 1953."""
-    assert _harmonic(needed + spare) - _harmonic(spare) == pytest.approx(published, abs=6e-4)
+    published = _harmonic(needed + spare) - _harmonic(spare)
     steps = 3000
     clock = VirtualClock([exponential(1.0)] * (needed + spare))
     trace = clock.run(spare_replicas(needed, spare), steps)
@@ -74,9 +71,8 @@ def _largest_stable(delay: int, curvature: float) -> float:
 @pytest.mark.parametrize("curvature", [1.0, 4.0])
 def test_v3_largest_stable_rate_under_delay(delay, curvature):
     """x(t+1) = x(t) − a·x(t−τ) is stable for 0 < a < 2·cos(πτ/(2τ+1)): Levin and May, "A note on
-    difference-delay equations", 1976. That is 2·sin(π/(2(2τ+1)))."""
-    predicted = 2 * math.sin(math.pi / (2 * (2 * delay + 1))) / curvature
-    assert predicted == pytest.approx(2 * math.cos(math.pi * delay / (2 * delay + 1)) / curvature)
+    difference-delay equations", 1976."""
+    predicted = 2 * math.cos(math.pi * delay / (2 * delay + 1)) / curvature
     measured = _largest_stable(delay, curvature)
     assert measured == pytest.approx(predicted, rel=0.02)
     if delay:  # the simpler model, which knows no delay, must fail

@@ -8,12 +8,11 @@ from utils.clock.policies import (
     Policy,
     asynchronous,
     bounded_staleness,
-    divide_rate,
     drop_older,
     spare_replicas,
     synchronous,
 )
-from utils.clock.result import ClockTrace, Divergence, Measured
+from utils.clock.result import ClockTrace
 from utils.clock.service import (
     Service,
     exponential,
@@ -26,14 +25,11 @@ from utils.clock.simulation import VirtualClock
 
 __all__ = [
     "ClockTrace",
-    "Divergence",
-    "Measured",
     "Policy",
     "Service",
     "VirtualClock",
     "asynchronous",
     "bounded_staleness",
-    "divide_rate",
     "drop_older",
     "exponential",
     "fixed",

@@ -9,6 +9,7 @@ from utils.clock.result import Divergence
 from utils.numbers import real, whole
 
 Weights = list[np.ndarray]
+BOUND = 1e6  # a loss or a weight larger than this has diverged
 
 
 class Flight(NamedTuple):
@@ -38,7 +39,6 @@ class Learner:
         measure: Callable | None,
         every: int,
         target: float | None,
-        bound: float,
     ) -> None:
         """Check the arguments and copy the first weights."""
         callables = {"gradient": gradient, "batch": batch, "measure": measure}
@@ -51,7 +51,6 @@ class Learner:
         self.rate = real("rate", rate, above=0)
         self.every = whole("every", every, 1)
         self.target = None if target is None else real("target", target)
-        self.bound = real("bound", bound, above=0)
         self.weights = _first(weights)
         self.measured: list[tuple[int, float, float]] = []
         self.divergence: Divergence | None = None
@@ -62,22 +61,14 @@ class Learner:
         """Whether the run diverged or reached its target."""
         return self.divergence is not None or self.reached
 
-    def step(self, flights: list[Flight], rate: float) -> list[float]:
+    def step(self, flights: list[Flight]) -> list[float]:
         """Average the gradients, take one step, return the losses."""
-        losses, total = [], None
         # What overflows is reported as divergence; a warning adds nothing.
         with np.errstate(over="ignore", invalid="ignore"):
-            for flight in flights:
-                loss, gradients = self._compute(flight)
-                losses.append(loss)
-                total = (
-                    gradients
-                    if total is None
-                    else [t + g for t, g in zip(total, gradients, strict=True)]
-                )
-            pairs = zip(self.weights, total, strict=True)
-            self.weights = [_frozen(w - rate * (t / len(flights))) for w, t in pairs]
-        return losses
+            losses, gradients = zip(*map(self._compute, flights), strict=True)
+            pairs = zip(self.weights, map(sum, zip(*gradients, strict=True)), strict=True)
+            self.weights = [_frozen(w - self.rate * (t / len(flights))) for w, t in pairs]
+        return list(losses)
 
     def look(self, update: int, now: float, losses: Sequence[float]) -> None:
         """See whether this update diverged; if not, measure when it is due."""
@@ -114,12 +105,12 @@ class Learner:
 
     def _wrong(self, losses: Sequence[float]) -> str:
         for loss in losses:
-            if not abs(loss) <= self.bound:
+            if not abs(loss) <= BOUND:
                 return f"a loss of {loss:.4g}"
         for weight in self.weights:
             # NaN makes the maximum NaN, which is not within any bound.
             largest = np.abs(weight).max(initial=0)
-            if not largest <= self.bound:
+            if not largest <= BOUND:
                 return f"a weight of size {largest:.4g}"
         return ""
 

@@ -5,17 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-HEADINGS = (
-    "worker",
-    "read",
-    "write",
-    "staleness",
-    "start s",
-    "end s",
-    "written",
-    "loss",
-)
-
 
 class Divergence(NamedTuple):
     """The update, counted from 1, at which a run diverged, and the sign."""
@@ -97,45 +86,6 @@ class ClockTrace:
         version = self.write_version[self.written]
         total = np.bincount(version, self.loss[self.written], self.updates)
         return total / np.bincount(version, minlength=self.updates)
-
-    def others_in_flight(self) -> np.ndarray:
-        """Count, at each update, the other gradients that were under way.
-
-        These are the gradients that were read at this version or an earlier
-        one and written at a later one. Their sum over the updates is the sum
-        of the staleness of all that was written, because both count the same
-        pairs: an update, and a gradient under way while it was made. At most
-        n − 1 others are under way, so the mean staleness is at most n − 1.
-
-        Returns:
-            int64, one entry per update.
-        """
-        size = self.updates + 1
-        read = np.bincount(self.read_version[self.written], minlength=size)
-        write = np.bincount(self.write_version[self.written], minlength=size)
-        return np.cumsum(read - write)[:-1]
-
-    def table(self, rows: int = 10) -> str:
-        """Return the first rows as text, one line per gradient."""
-        lines = [HEADINGS]
-        for i in range(min(rows, len(self.worker))):
-            counts = (self.worker, self.read_version, self.write_version)
-            loss = self.loss[i]
-            lines.append(
-                (
-                    *(str(column[i]) for column in counts),
-                    str(self.staleness[i]),
-                    f"{self.start[i]:.2f}",
-                    f"{self.end[i]:.2f}",
-                    "yes" if self.written[i] else "no",
-                    "" if np.isnan(loss) else f"{loss:.4g}",
-                )
-            )
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join(
-            "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in lines
-        )
 
     def __repr__(self) -> str:
         """Say in one line what was simulated and how it ended."""

@@ -63,7 +63,6 @@ class VirtualClock:
         measure: Callable | None = None,
         every: int = 10,
         target: float | None = None,
-        bound: float = 1e6,
     ) -> ClockTrace:
         """Simulate from time 0 until the weights have had ``updates``.
 
@@ -87,11 +86,10 @@ class VirtualClock:
                 the accuracy, at the start and every few updates.
             every: number of updates between two measurements.
             target: stop once ``measure`` returns this or more.
-            bound: the run has diverged, and stops, when a loss or a weight
-                is not finite or larger than this.
 
         Returns:
-            The trace of the run.
+            The trace of the run. It stops early, and has diverged, when a loss
+            or a weight is not finite or larger than a million.
 
         Raises:
             TypeError, ValueError: an argument is missing or not possible, or
@@ -103,7 +101,7 @@ class VirtualClock:
         if gradient is not None:
             if weights is None or rate is None:
                 raise ValueError("gradient needs weights and a rate as well.")
-            learner = Learner(gradient, weights, rate, batch, measure, every, target, bound)
+            learner = Learner(gradient, weights, rate, batch, measure, every, target)
         elif any(given is not None for given in (weights, rate, batch, measure, target)):
             raise ValueError(
                 "weights, rate, batch, measure and target need a gradient: "

@@ -8,17 +8,15 @@ from utils.pictures.lanes import lanes
 from utils.pictures.machine import machine_diagram
 from utils.pictures.pipeline import pipeline_lanes
 from utils.pictures.pool import pool_over_steps
-from utils.pictures.speedup import amdahl, gustafson, speedup
+from utils.pictures.speedup import speedup
 from utils.pictures.tasks import who_ran_what
 from utils.pictures.timeline import timeline
 from utils.pictures.training import staleness_histogram, worker_timeline
 
 __all__ = [
-    "amdahl",
     "bowl",
     "cards_diagram",
     "curves",
-    "gustafson",
     "held_over_time",
     "kernel_matrix",
     "lanes",

@@ -3,17 +3,19 @@
 from collections.abc import Callable, Mapping
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from utils.clock import ClockTrace
+from utils.pictures.parts import EDGE, at_least_one
 from utils.style import CURVES, LINES
 
 MOST_UPDATES = 8
-DARK = "#333333"
-READ = {"color": DARK, "marker": "o", "fillstyle": "none", "ms": 13}
+ARROW = {"arrowstyle": "-|>", "mutation_scale": 18, "shrinkA": 0, "shrinkB": 0}
+READ = {"color": EDGE, "marker": "o", "fillstyle": "none", "ms": 13}
 
 
-def bowl(traces: Mapping[str, ClockTrace], loss: Callable, *, title: str):
+def bowl(traces: Mapping[str, ClockTrace], loss: Callable, *, title: str) -> np.ndarray:
     """Draw how the updates of a run push one weight; one column per run.
 
     Above, the weight on its loss before the first update. Below, one arrow
@@ -28,7 +30,7 @@ def bowl(traces: Mapping[str, ClockTrace], loss: Callable, *, title: str):
         title: the finding, in words.
 
     Returns:
-        The matplotlib ``Axes`` with the arrows, one per run.
+        An array of the matplotlib ``Axes`` with the arrows, one per run.
 
     Raises:
         ValueError: no run, a run without the position after each update, or
@@ -38,8 +40,7 @@ def bowl(traces: Mapping[str, ClockTrace], loss: Callable, *, title: str):
     """
     import matplotlib.pyplot as plt
 
-    if not traces:
-        raise ValueError("no run to draw: give at least one.")
+    at_least_one(traces, "run")
     for label, trace in traces.items():
         _check(label, trace)
     far = max(np.abs(t.measured.value).max() for t in traces.values())
@@ -59,7 +60,7 @@ def bowl(traces: Mapping[str, ClockTrace], loss: Callable, *, title: str):
         trace = traces[label]
         start = trace.measured.value[0]
         above.plot(x, loss(x), color="#999999", marker="", linewidth=3)
-        above.plot(start, loss(start), "o", ms=13, color=DARK)
+        above.plot(start, loss(start), "o", ms=13, color=EDGE)
         above.set(title=label, yticks=[])
         below.axvline(x[np.argmin(loss(x))], color="#999999", linewidth=1)
         _pushes(below, trace, keys)
@@ -69,12 +70,12 @@ def bowl(traces: Mapping[str, ClockTrace], loss: Callable, *, title: str):
     axes[1][0].set(ylabel="update", yticks=range(1, most + 1), ylim=(most + 0.6, 0.4))
     read = Line2D([], [], linestyle="none", label="slope read here", **READ)
     keys = [read, *(keys[name] for name in sorted(keys))]
-    figure.legend(handles=keys, loc="outside lower left", ncols=len(keys))
+    figure.legend(handles=keys, loc="outside lower left", ncols=min(4, len(keys)))
     figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=14)
     return axes[1]
 
 
-def _pushes(ax, trace: ClockTrace, keys: dict[str, Line2D]) -> None:
+def _pushes(ax: Axes, trace: ClockTrace, keys: dict[str, Line2D]) -> None:
     """Draw one arrow per update; add the looks it used to ``keys``."""
     points = trace.measured.value
     for update in range(1, trace.updates + 1):
@@ -82,28 +83,19 @@ def _pushes(ax, trace: ClockTrace, keys: dict[str, Line2D]) -> None:
         ax.plot(points[trace.read_version[rows[0]]], update, **READ)
         name, look = _look(trace.worker[rows])
         keys[name] = Line2D([], [], marker="", label=name, **look)
-        ax.annotate(
-            "",
-            (points[update], update),
-            (points[update - 1], update),
-            arrowprops={
-                "arrowstyle": "-|>",
-                "mutation_scale": 18,
-                "shrinkA": 0,
-                "shrinkB": 0,
-                **look,
-            },
-        )
+        before, after = points[update - 1 : update + 1]
+        ax.annotate("", (after, update), (before, update), arrowprops=ARROW | look)
 
 
 def _look(workers: np.ndarray) -> tuple[str, dict]:
     if len(workers) > 1:
-        return "average", {"color": DARK, "linestyle": "-", "linewidth": 4}
+        return "average", {"color": EDGE, "linestyle": "-", "linewidth": 4}
     worker = int(workers[0])
+    again, line = divmod(worker, len(LINES))
     return f"device {worker}", {
         "color": CURVES[worker % len(CURVES)],
-        "linestyle": LINES[worker % len(LINES)],
-        "linewidth": 2.5,
+        "linestyle": LINES[line],
+        "linewidth": 2.5 / (1 + again),  # a fifth device is not told by its colour alone
     }
 
 

@@ -2,14 +2,15 @@
 
 import textwrap
 
+from matplotlib.axes import Axes
+
+from utils.cards import Card
 from utils.machine import plain_name
-from utils.memory import Fit
-from utils.pictures.timeline import lane_order
+from utils.memory import Failure, Fit
+from utils.pictures.parts import EDGE, STRIKING, at_least_one, axes, lane_order, words
 from utils.runs import Trace, memory_over_time
 from utils.style import GPU_LOOKS, LINES, MARKERS, device_look
 
-EDGE = "#333333"
-FAILED = "#B03A00"
 # Not the colours of GPU 0, 1 …: here a colour is a program.
 PROGRAM_COLOURS = ("#0072B2", "#F0E442", "#D55E00", "#999999")
 NOTE = (
@@ -18,12 +19,11 @@ NOTE = (
 )
 # Width of a card, the space to the next, the width of a program that failed.
 BAR, GAP, ASIDE = 1.0, 0.45, 2.1
-MIDDLE = {"ha": "center", "va": "center", "fontsize": 12, "zorder": 4}
-BOXED = MIDDLE | {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 2}}
+TEXT = {"fontsize": 12, "zorder": 4}
 
 
-def cards_diagram(fit: Fit, *, title: str, step: int | None = None, ax=None):
-    """Draw each card as a column, filled with what the programs hold there.
+def cards_diagram(fit: Fit, *, title: str, ax: Axes | None = None) -> Axes:
+    """Draw each card as a column, filled with what the programs hold there in the end.
 
     A block is a program's memory on that card, its CUDA context included; the
     strong part at its bottom is what it uses. A program that has failed stands
@@ -32,35 +32,28 @@ def cards_diagram(fit: Fit, *, title: str, step: int | None = None, ax=None):
     Args:
         fit: what ``do_they_fit`` returned.
         title: the finding, in words.
-        step: the time step to draw; None draws the last.
         ax: axes to draw on; None makes a figure of the right size.
 
     Returns:
         The matplotlib ``Axes``. The memory axis is in GB (2**30 bytes).
 
     Raises:
-        ValueError: there is no such time step, or no card.
+        ValueError: there is no card.
 
     Introduced in lesson 02.
     """
-    if not fit.cards:
-        raise ValueError("there is no card to draw: give do_they_fit one or more.")
-    steps = max((len(held) for held in fit.pools.values()), default=0)
-    step = steps - 1 if step is None else step
-    if steps and not 0 <= step < steps:
-        raise ValueError(f"step={step}: this model has the steps 0 to {steps - 1}.")
-    failed = [f for f in fit.failures if f.step <= step]
-    if ax is None:
-        ax = _axes(len(fit.cards) * (BAR + GAP) + len(failed) * ASIDE)
+    at_least_one(fit.cards, "card", ", to do_they_fit")
+    wide = len(fit.cards) * (BAR + GAP) + len(fit.failures) * ASIDE
+    ax = axes(ax, (max(1.4 + 1.6 * wide, 6.5), 4.4), layout="constrained")
     for column, card in enumerate(fit.cards):
-        _draw_card(ax, fit, column, card, step, steps)
+        _draw_card(ax, fit, column, card)
     highest = max(card.memory_mb for card in fit.cards) / 1024
     right = len(fit.cards) * (BAR + GAP)
-    for failure in failed:
+    for failure in fit.failures:
         _draw_failed(ax, fit, failure, right, highest / 2)
         right += ASIDE
     ax.set_xlim(-GAP, right)
-    needs = [(f.needs_mb + fit.context_mb) / 1024 for f in failed]
+    needs = [(f.needs_mb + fit.context_mb) / 1024 for f in fit.failures]
     ax.set_ylim(0, max([highest, *needs]) * 1.04)
     middles = [column * (BAR + GAP) + BAR / 2 for column in range(len(fit.cards))]
     labels = [f"card {card.index}\n{card.name}" for card in fit.cards]
@@ -72,7 +65,7 @@ def cards_diagram(fit: Fit, *, title: str, step: int | None = None, ax=None):
     return ax
 
 
-def held_over_time(trace: Trace, *, title: str, ax=None):
+def held_over_time(trace: Trace, *, title: str, ax: Axes | None = None) -> Axes:
     """Draw what the operations of a traced step held on each device, over time.
 
     The marker is the peak. Measured: it differs from run to run.
@@ -90,13 +83,10 @@ def held_over_time(trace: Trace, *, title: str, ax=None):
 
     Introduced in lesson 02.
     """
-    import matplotlib.pyplot as plt
-
     curves = memory_over_time(trace)
     if not curves:
         raise ValueError("no operation of this run took memory: there is nothing to draw.")
-    if ax is None:
-        ax = plt.subplots()[1]
+    ax = axes(ax)
     for i, device in enumerate(sorted(curves, key=lambda name: lane_order(plain_name(name)))):
         seconds, held = curves[device]
         colour = device_look(plain_name(device))["facecolor"]
@@ -127,42 +117,35 @@ def _look(fit: Fit, program: str) -> dict:
     return {"facecolor": colour, "hatch": hatch, "edgecolor": EDGE}
 
 
-def _draw_card(ax, fit: Fit, column: int, card, step: int, steps: int) -> None:
+def _draw_card(ax: Axes, fit: Fit, column: int, card: Card) -> None:
     left, bottom = column * (BAR + GAP), 0.0
     for program in fit.programs:
-        held = fit.pools.get((program.name, card.index), (None,) * steps)[step]
-        if held is None:
+        held = fit.pools.get((program.name, card.index), (None,))
+        if held[-1] is None:
             continue
-        height = (held + fit.context_mb) / 1024
+        height = (held[-1] + fit.context_mb) / 1024
         look = _look(fit, program.name)
         ax.bar(left, height, BAR, bottom, align="edge", alpha=0.35, **look)
         first = next(c for (name, c) in fit.pools if name == program.name)
-        needs = program.needs(step, steps) if first == card.index else 0
+        needs = program.needs(len(held) - 1, len(held)) if first == card.index else 0
         ax.bar(left, (needs + fit.context_mb) / 1024, BAR, bottom, align="edge", **look)
         text = f"{program.name}: {height:.1f} GB"
-        ax.text(left + BAR / 2, bottom + height / 2, text, **BOXED)
+        words(ax, left + BAR / 2, bottom + height / 2, text, pad=2, **TEXT)
         bottom += height
     whole = card.memory_mb / 1024
     ax.bar(left, whole, BAR, align="edge", fill=False, edgecolor=EDGE, linewidth=2)
     if whole - bottom > 0.06 * whole:
         text = f"free: {whole - bottom:.1f} GB"
-        ax.text(left + BAR / 2, (bottom + whole) / 2, text, **MIDDLE)
+        ax.text(left + BAR / 2, (bottom + whole) / 2, text, ha="center", va="center", **TEXT)
 
 
-def _draw_failed(ax, fit: Fit, failure, left: float, middle: float) -> None:
+def _draw_failed(ax: Axes, fit: Fit, failure: Failure, left: float, middle: float) -> None:
     what = "fails" if failure.ends else "gets less than it asked for"
     # No line breaks inside "card 0" and "275 MB".
     message = failure.message.replace("card ", "card\xa0").replace(" MB", "\xa0MB")
     lines = [f"{failure.program} {what}:", *textwrap.wrap(message, 26)]
     if failure.ends:  # else it stands in its card
         height = (failure.needs_mb + fit.context_mb) / 1024
-        look = _look(fit, failure.program) | {"edgecolor": FAILED}
+        look = _look(fit, failure.program) | {"edgecolor": STRIKING}
         ax.bar(left, height, 0.3, align="edge", linestyle="--", linewidth=2, **look)
-    ax.text(left + 0.38, middle, "\n".join(lines), va="center", color=FAILED, fontsize=12)
-
-
-def _axes(wide: float):
-    import matplotlib.pyplot as plt
-
-    size = (max(1.4 + 1.6 * wide, 6.5), 4.4)
-    return plt.subplots(figsize=size, layout="constrained")[1]
+    ax.text(left + 0.38, middle, "\n".join(lines), va="center", color=STRIKING, fontsize=12)

@@ -3,8 +3,10 @@
 from collections.abc import Collection, Mapping
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from utils.clock import ClockTrace
+from utils.pictures.parts import at_least_one, axes
 from utils.style import LINES
 
 
@@ -15,8 +17,8 @@ def curves(
     xlabel: str,
     ylabel: str,
     diverged: Collection[str] = (),
-    ax=None,
-):
+    ax: Axes | None = None,
+) -> Axes:
     """Draw one line per run; a run that diverged ends in a cross.
 
     Args:
@@ -37,19 +39,15 @@ def curves(
 
     Introduced in lesson 08.
     """
-    import matplotlib.pyplot as plt
-
+    at_least_one(lines, "line")
     lines = {k: (np.asarray(x), np.asarray(y)) for k, (x, y) in lines.items()}
-    if not lines:
-        raise ValueError("no line to draw: give at least one.")
     for label, (_, y) in lines.items():
         if label not in diverged and not np.isfinite(y).all():
             raise ValueError(
                 f"{label!r} has values that are not finite: if this run "
                 "diverged, name it in diverged."
             )
-    if ax is None:
-        ax = plt.subplots()[1]
+    ax = axes(ax)
     low, high = _range(lines, diverged)
     for turn, (label, (x, y)) in enumerate(lines.items()):
         bad = label in diverged
@@ -77,9 +75,8 @@ def training_curves(
     title: str,
     ylabel: str = "loss",
     measured: bool = False,
-    against: str = "time",
-    ax=None,
-):
+    ax: Axes | None = None,
+) -> Axes:
     """Draw the course of simulated runs, and say which of them diverged.
 
     Args:
@@ -87,23 +84,20 @@ def training_curves(
         title: the finding, in words.
         ylabel: what is drawn, with its unit.
         measured: True draws what ``measure`` returned instead of the loss.
-        against: ``"time"`` or ``"updates"``.
         ax: axes to draw on; None makes a figure.
 
     Returns:
         The matplotlib ``Axes``.
 
     Raises:
-        ValueError: another ``against``, or a run without such values.
+        ValueError: no run, or a run without such values.
 
     Introduced in lesson 08.
     """
-    labels = {"time": "simulated time (s)", "updates": "updates (simulated)"}
-    if against not in labels:
-        raise ValueError(f'against={against!r}: give "time" or "updates".')
     lines = {}
     for label, trace in traces.items():
-        x, y = _course(trace, measured, against)
+        rows = trace.measured
+        x, y = (rows.time, rows.value) if measured else (trace.times, trace.losses)
         if not len(y) or (np.isnan(y).all() and not trace.diverged):
             what = "measure" if measured else "gradient"
             raise ValueError(f"{label!r} has nothing to draw: run it with a {what}.")
@@ -111,23 +105,14 @@ def training_curves(
     return curves(
         lines,
         title=title,
-        xlabel=labels[against],
+        xlabel="simulated time (s)",
         ylabel=ylabel,
         diverged=[label for label, t in traces.items() if t.diverged],
         ax=ax,
     )
 
 
-def _course(trace: ClockTrace, measured: bool, against: str):
-    if measured:
-        rows = trace.measured
-        x = rows.time if against == "time" else rows.update
-        return x, rows.value
-    updates = np.arange(1, trace.updates + 1)
-    return trace.times if against == "time" else updates, trace.losses
-
-
-def _range(lines: Mapping[str, tuple], diverged: Collection[str]):
+def _range(lines: Mapping[str, tuple], diverged: Collection[str]) -> tuple[float, float]:
     """Return what is worth drawing of the lines that diverged."""
     values = [y[:1] if label in diverged else y for label, (_, y) in lines.items()]
     values = np.concatenate(values)

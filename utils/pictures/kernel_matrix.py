@@ -1,26 +1,33 @@
 """The kernels of a device type as a picture: operations by dtypes."""
 
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+
+from utils.pictures.parts import axes, table_axes
 from utils.placement import Kernel, kernels_of, lists_gpu_kernels
 from utils.style import CURVES
 
 DEVICE, HOST, ONLY_CPU, NONE = "device", "host memory", "CPU only", ""
 ROW, COLUMN, BELOW = 0.42, 0.85, 0.75  # inches; the last for the dtypes' names
-# One look per answer: the shapes differ, so that grey is enough.
+# One label and look per answer: the shapes differ, so that grey is enough.
 LOOKS = {
-    DEVICE: {"marker": "o", "color": CURVES[0], "s": 130},
-    HOST: {"marker": "s", "color": CURVES[5], "s": 130, "edgecolor": "black"},
-    ONLY_CPU: {"marker": "x", "color": "black", "s": 80, "linewidth": 2.5},
+    DEVICE: ("on the GPU", {"marker": "o", "color": CURVES[0], "s": 130}),
+    HOST: (
+        "GPU, in host memory",
+        {"marker": "s", "color": CURVES[5], "s": 130, "edgecolor": "black"},
+    ),
+    ONLY_CPU: ("CPU only", {"marker": "x", "color": "black", "s": 80, "linewidth": 2.5}),
 }
 
 
-def kernel_memory(op: str, dtype: str, device_type: str = "GPU") -> str:
-    """Say whether an operation runs on a device type, and in which memory.
+def kernel_memory(op: str, dtype: str) -> str:
+    """Say whether an operation runs on a GPU, and in which memory.
 
     Args:
         op: type of the operation, such as ``"AddV2"``.
         dtype: name of its first type, such as ``"int32"``; for an operation
             without a type attribute, that of its first input.
-        device_type: ``"GPU"``, ``"XLA_CPU"``…
 
     Returns:
         ``"device"``; ``"host memory"`` if all its tensors of that type stay
@@ -36,7 +43,7 @@ def kernel_memory(op: str, dtype: str, device_type: str = "GPU") -> str:
     attribute, data = _data(op)
     found = [
         _in_host_memory(kernel, data)
-        for kernel in table.kernels(device_type)
+        for kernel in table.kernels("GPU")
         if _takes(kernel, op, attribute, dtype)
     ]
     if found:
@@ -45,7 +52,9 @@ def kernel_memory(op: str, dtype: str, device_type: str = "GPU") -> str:
     return ONLY_CPU if on_cpu else NONE
 
 
-def kernel_matrix(ops, dtypes, *, title: str, device_type: str = "GPU", ax=None):
+def kernel_matrix(
+    ops: Sequence[str], dtypes: Sequence[str], *, title: str, ax: Axes | None = None
+) -> Axes:
     """Draw which operations have a kernel for which dtypes.
 
     A disc is a kernel, a square one that works in host memory, a cross an
@@ -54,9 +63,8 @@ def kernel_matrix(ops, dtypes, *, title: str, device_type: str = "GPU", ax=None)
     Args:
         ops: types of operations, from top to bottom.
         dtypes: names of dtypes, from left to right.
-        title: the finding, in words.
-        device_type: whose kernels; where the build lists none for GPUs, the
-            picture says so.
+        title: the finding, in words; where the build lists no kernels for
+            GPUs, the picture says that instead.
         ax: axes to draw on; None makes a figure of the right size.
 
     Returns:
@@ -64,37 +72,23 @@ def kernel_matrix(ops, dtypes, *, title: str, device_type: str = "GPU", ax=None)
 
     Introduced in lesson 04.
     """
-    import matplotlib.pyplot as plt
-
-    if ax is None:
-        size = (2.6 + COLUMN * len(dtypes), 1.9 + ROW * len(ops))
-        ax = plt.subplots(figsize=size)[1]
-    for answer, look in LOOKS.items():
+    ax = axes(ax, (2.6 + COLUMN * len(dtypes), 1.9 + ROW * len(ops)))
+    for answer, (label, look) in LOOKS.items():
         places = [
             (x, y)
             for y, op in enumerate(ops)
             for x, dtype in enumerate(dtypes)
-            if kernel_memory(op, dtype, device_type) == answer
+            if kernel_memory(op, dtype) == answer
         ]
-        label = {DEVICE: f"on the {device_type}", HOST: f"{device_type}, in host memory"}
-        ax.scatter(*_split(places), label=label.get(answer, answer), zorder=3, **look)
-    ax.set_xticks(range(len(dtypes)), dtypes, rotation=25, ha="right")
-    ax.set_yticks(range(len(ops)), ops)
-    ax.set_xlim(-0.5, len(dtypes) - 0.5)
-    ax.set_ylim(len(ops) - 0.5, -0.5)
+        ax.scatter([x for x, _ in places], [y for _, y in places], label=label, zorder=3, **look)
+    table_axes(ax, dtypes, ops, rotation=25, ha="right")
     ax.grid(color="#DDDDDD", zorder=0)
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
     below = -BELOW / (ax.get_position().height * ax.figure.get_figheight())
     ax.legend(loc="upper left", bbox_to_anchor=(0, below), ncols=3, frameon=False)
-    if device_type == "GPU" and not lists_gpu_kernels():
+    if not lists_gpu_kernels():
         title = "This build of TensorFlow lists no GPU kernels"
     ax.set_title(title)
     return ax
-
-
-def _split(places):
-    return [x for x, _ in places], [y for _, y in places]
 
 
 def _data(op: str) -> tuple[str, set[str]]:

@@ -1,19 +1,26 @@
 """A graph over devices: devices as lanes, transfers as arrows between them."""
 
 from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import replace
+from itertools import accumulate
+
+from matplotlib.axes import Axes
 
 from utils.machine import plain_name
-from utils.pictures.timeline import lane_order
+from utils.pictures.parts import EDGE, STRIKING, axes, lane_order, words
 from utils.runs import Node, Trace
 from utils.style import device_look
 
 ROW = 1.0  # inches for a row in a lane
 LETTER, GAP = 0.1, 1.2  # inches for a letter, for the arrows between columns
+NEAR = 0.56  # of an arrow: beyond the boxes of the column where it begins
 LONGEST = 22  # letters of a name before its beginning is cut off
-CROSSING = "#B03A00"
 
 
-def lanes(trace: Trace, *, title: str, hide=(), ax=None):
+def lanes(
+    trace: Trace, *, title: str, hide: str | Collection[str] = (), ax: Axes | None = None
+) -> Axes:
     """Draw which device ran each operation of a traced run, and what crossed.
 
     An operation stands right of everything it waits for. A thick arrow is a
@@ -48,21 +55,17 @@ def lanes(trace: Trace, *, title: str, hide=(), ax=None):
     columns = _columns(nodes)
     devices = sorted({plain_name(n.device) for n in nodes}, key=lane_order)
     rows, heights = _rows(nodes, columns, devices)
-    if ax is None:
-        longest = max(len(line) for n in nodes for line in _words(n))
-        ax = _axes(max(columns.values()) + 1, sum(heights.values()), longest)
-    top = {}
-    y = 0.0
-    for device in devices:
-        top[device] = y
-        y += heights[device]
+    longest = max(len(line) for n in nodes for line in _two_lines(n))
+    size = 1.2 + max(2.2, LETTER * longest + GAP) * (max(columns.values()) + 1)
+    ax = axes(ax, (size, 0.6 + ROW * sum(heights.values())))
+    top = dict(zip(devices, accumulate(heights.values(), initial=0.0), strict=False))
     where = {
         n.name: (columns[n.name], top[plain_name(n.device)] + rows[n.name] + 0.5) for n in nodes
     }
     _draw_lanes(ax, devices, top, heights, max(columns.values()))
     boxes = _draw_nodes(ax, nodes, where)
     _draw_edges(ax, nodes, where, boxes, moved)
-    ax.set_ylim(y, 0)
+    ax.set_ylim(sum(heights.values()), 0)
     ax.set_title(title)
     ax.set_axis_off()
     return ax
@@ -81,12 +84,11 @@ def _variables_merged(nodes) -> list[Node]:
     """Draw a variable and its reads as one node, under the variable's name."""
     reads = _reads(nodes)
     return [
-        Node(
-            node.name,
-            "variable" if node.op == "VarHandleOp" else node.op,
-            node.device,
-            tuple(reads.get(i, i) for i in node.inputs),
-            tuple(reads.get(c, c) for c in node.controls),
+        replace(
+            node,
+            op="variable" if node.op == "VarHandleOp" else node.op,
+            inputs=tuple(reads.get(i, i) for i in node.inputs),
+            controls=tuple(reads.get(c, c) for c in node.controls),
         )
         for node in nodes
         if node.name not in reads
@@ -105,12 +107,10 @@ def _visible(nodes, moved, hide) -> list[Node]:
     kept = [n for n in nodes if wanted(n)]
     names = {n.name for n in kept}
     return [
-        Node(
-            n.name,
-            n.op,
-            n.device,
-            tuple(i for i in n.inputs if i in names),
-            tuple(c for c in n.controls if c in names),
+        replace(
+            n,
+            inputs=tuple(i for i in n.inputs if i in names),
+            controls=tuple(c for c in n.controls if c in names),
         )
         for n in kept
     ]
@@ -164,22 +164,10 @@ def _moved(trace) -> dict[tuple[str, str, bool], list[int]]:
 
 def _draw_lanes(ax, devices, top, heights, last) -> None:
     for device in devices:
-        look = device_look(device)
-        ax.axhspan(
-            top[device] + 0.04,
-            top[device] + heights[device] - 0.04,
-            color=look["facecolor"],
-            alpha=0.22,
-            lw=0,
-        )
-        ax.text(
-            -1.15,
-            top[device] + heights[device] / 2,
-            device,
-            fontweight="bold",
-            va="center",
-            ha="left",
-        )
+        low, high = top[device], top[device] + heights[device]
+        colour = device_look(device)["facecolor"]
+        ax.axhspan(low + 0.04, high - 0.04, color=colour, alpha=0.22, lw=0)
+        ax.text(-1.15, low + heights[device] / 2, device, fontweight="bold", va="center", ha="left")
     ax.set_xlim(-1.2, last + 0.6)
 
 
@@ -188,20 +176,10 @@ def _draw_nodes(ax, nodes, where) -> dict:
     boxes = {}
     for node in nodes:
         look = device_look(plain_name(node.device))
-        text = ax.text(
-            *where[node.name],
-            "\n".join(_words(node)),
-            fontsize=12,
-            ha="center",
-            va="center",
-            linespacing=1.15,
-            zorder=3,
-            bbox={
-                "boxstyle": "round,pad=0.35",
-                "facecolor": look["facecolor"],
-                "edgecolor": look["edgecolor"],
-            },
-        )
+        look = {"boxstyle": "round,pad=0.35"} | {k: look[k] for k in ("facecolor", "edgecolor")}
+        middle = {"fontsize": 12, "ha": "center", "va": "center", "linespacing": 1.15}
+        lines = "\n".join(_two_lines(node))
+        text = ax.text(*where[node.name], lines, bbox=look, zorder=3, **middle)
         boxes[node.name] = text.get_bbox_patch()
     return boxes
 
@@ -224,7 +202,7 @@ def _draw_edges(ax, nodes, where, boxes, moved) -> None:
                 arrowprops={
                     "arrowstyle": "-|>",
                     "lw": 2.2 if thick else 1.2,
-                    "color": CROSSING if crosses else "#333333",
+                    "color": STRIKING if crosses else EDGE,
                     "linestyle": line,
                     "shrinkA": 0,
                     "shrinkB": 1,
@@ -234,35 +212,14 @@ def _draw_edges(ax, nodes, where, boxes, moved) -> None:
             )
             if thick and line == "-":
                 sizes = " + ".join(map(str, moved[transfer]))
-                _label(ax, where[source], where[node.name], f"{sizes} B")
+                ends = zip(where[source], where[node.name], strict=True)
+                x, y = (a + NEAR * (b - a) for a, b in ends)
+                words(ax, x, y, f"{sizes} B", fontsize=12, color=STRIKING, zorder=4)
 
 
-def _label(ax, start, end, text) -> None:
-    near = 0.56  # beyond the boxes of the source's column
-    ax.text(
-        start[0] + near * (end[0] - start[0]),
-        start[1] + near * (end[1] - start[1]),
-        text,
-        fontsize=12,
-        color=CROSSING,
-        ha="center",
-        va="center",
-        zorder=4,
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
-    )
-
-
-def _words(node: Node) -> tuple[str, str]:
+def _two_lines(node: Node) -> tuple[str, str]:
     """Return the two lines in a node's box: its type and its name."""
     name = node.name.removesuffix(" (result)")
     if len(name) > LONGEST:
         name = "…" + name[1 - LONGEST :]
     return node.op, name
-
-
-def _axes(columns: int, rows: float, longest: int):
-    import matplotlib.pyplot as plt
-
-    column = max(2.2, LETTER * longest + GAP)
-    size = (1.2 + column * columns, 0.6 + ROW * rows)
-    return plt.subplots(figsize=size)[1]

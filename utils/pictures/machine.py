@@ -1,14 +1,14 @@
 """The machine as a diagram: the host, its GPUs, and which are virtual."""
 
-from matplotlib.patches import FancyBboxPatch
+from matplotlib.axes import Axes
 
 from utils.machine import Machine
-from utils.style import device_look
+from utils.pictures.parts import EDGE, axes, box, words
 
-HEIGHT = 1.5  # of a box
+HEIGHT, CORNER = 1.5, 0.12  # of a box, and how round it is
 
 
-def machine_diagram(machine: Machine, *, title: str, ax=None):
+def machine_diagram(machine: Machine, *, title: str, ax: Axes | None = None) -> Axes:
     """Draw the devices of a machine and what stands behind each of them.
 
     Args:
@@ -21,20 +21,20 @@ def machine_diagram(machine: Machine, *, title: str, ax=None):
 
     Introduced in lesson 00.
     """
-    import matplotlib.pyplot as plt
-
     count = len(machine.gpus)
-    if ax is None:  # each box as wide as its text needs
-        ax = plt.subplots(figsize=(max(9, 2.6 * count), 3.8))[1]
-    _box(ax, 0, 2.0, count * 3 - 0.4, "host", f"host\n{machine.host}")
+    ax = axes(ax, (max(9, 2.6 * count), 3.8))  # each box as wide as its text needs
+    width = count * 3 - 0.4
+    box(ax, 0, 2.0, width, HEIGHT, CORNER, "host")
+    words(ax, width / 2, 2.0 + HEIGHT / 2, f"host\n{machine.host}", pad=3)
     for i, name in enumerate(machine.gpus):
         text = f"GPU {i}\n{name}\n{_behind(machine, i)}"
-        _box(ax, i * 3, 0, 2.6, f"GPU {i}", text)
+        box(ax, i * 3, 0, 2.6, HEIGHT, CORNER, f"GPU {i}")
+        words(ax, i * 3 + 1.3, HEIGHT / 2, text, pad=3)
         ax.annotate(
             "",
             xy=(i * 3 + 1.3, HEIGHT),
             xytext=(i * 3 + 1.3, 2.0),
-            arrowprops={"arrowstyle": "<->", "color": "#333333", "lw": 1.5},
+            arrowprops={"arrowstyle": "<->", "color": EDGE, "lw": 1.5},
         )
     ax.set_xlim(-0.2, count * 3 - 0.2)
     ax.set_ylim(-0.15, 2.0 + HEIGHT + 0.15)
@@ -49,23 +49,3 @@ def _behind(machine: Machine, gpu: int) -> str:
     if machine.kind == "split":
         return f"part of card {machine.cards[gpu]}"
     return "a real card"
-
-
-def _box(ax, x, y, width, name, text) -> None:
-    ax.add_patch(
-        FancyBboxPatch(
-            (x, y),
-            width,
-            HEIGHT,
-            boxstyle="round,pad=0,rounding_size=0.12",
-            **device_look(name),
-        )
-    )
-    ax.text(
-        x + width / 2,
-        y + HEIGHT / 2,
-        text,
-        ha="center",
-        va="center",
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 3},
-    )

@@ -2,10 +2,15 @@
 
 from collections.abc import Sequence
 
+from matplotlib.axes import Axes
+
+from utils.pictures.parts import EDGE, axes
 from utils.style import CURVES
 
 
-def pool_over_steps(needs_mb: Sequence[int], pool_mb: Sequence[int], *, title: str, ax=None):
+def pool_over_steps(
+    needs_mb: Sequence[int], pool_mb: Sequence[int], *, title: str, ax: Axes | None = None
+) -> Axes:
     """Draw the pool above what the tensors in it need.
 
     Args:
@@ -27,12 +32,9 @@ def pool_over_steps(needs_mb: Sequence[int], pool_mb: Sequence[int], *, title: s
             f"needs_mb has {len(needs_mb)} steps and pool_mb {len(pool_mb)}: give a number "
             "per step to both."
         )
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        ax = plt.subplots(layout="constrained")[1]
+    ax = axes(ax, layout="constrained")
     steps = range(len(needs_mb))
-    ax.bar(steps, needs_mb, 0.6, color=CURVES[4], hatch="//", edgecolor="#333333", label="tensors")
+    ax.bar(steps, needs_mb, 0.6, color=CURVES[4], hatch="//", edgecolor=EDGE, label="tensors")
     ax.stairs(
         pool_mb,
         [step - 0.5 for step in range(len(pool_mb) + 1)],

@@ -1,11 +1,15 @@
 """Measured speed-up against the number of towers, beside what theory allows."""
 
 import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
 
+from utils.numbers import real
+from utils.pictures.parts import at_least_one, axes
 from utils.style import CURVES, LINES, MARKERS
 
 
-def amdahl(towers, serial: float):
+def amdahl(towers: ArrayLike, serial: float) -> np.ndarray:
     """Return the speed-up that Amdahl's law allows for a fixed amount of work.
 
     1 / (serial + (1 - serial) / towers): the serial part takes as long as
@@ -18,10 +22,10 @@ def amdahl(towers, serial: float):
 
     Introduced in lesson 06.
     """
-    return 1 / (_share(serial) + (1 - serial) / np.asarray(towers))
+    return 1 / (serial + (1 - serial) / np.asarray(towers))
 
 
-def gustafson(towers, serial: float):
+def gustafson(towers: ArrayLike, serial: float) -> np.ndarray:
     """Return the speed-up for work that grows with the number of towers.
 
     serial + (1 - serial) * towers: each tower brings as much work as one has.
@@ -33,7 +37,7 @@ def gustafson(towers, serial: float):
 
     Introduced in lesson 06.
     """
-    return _share(serial) + (1 - serial) * np.asarray(towers)
+    return serial + (1 - serial) * np.asarray(towers)
 
 
 def speedup(
@@ -43,8 +47,8 @@ def speedup(
     title: str,
     weak: bool = False,
     cores: int | None = None,
-    ax=None,
-):
+    ax: Axes | None = None,
+) -> Axes:
     """Draw measured speed-ups beside the ideal and what the serial part allows.
 
     Args:
@@ -65,12 +69,9 @@ def speedup(
 
     Introduced in lesson 06.
     """
-    if not measured:
-        raise ValueError("measured is empty: give {towers: speed-up}, such as {1: 1.0}.")
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        ax = plt.subplots(figsize=(6, 4))[1]
+    at_least_one(measured, "speed-up", ", such as {1: 1.0}")
+    serial = real("serial", serial, low=0, high=1)
+    ax = axes(ax, (6, 4))
     towers = sorted(measured)
     fine = np.linspace(1, towers[-1], 50)
     name, law = ("Gustafson", gustafson) if weak else ("Amdahl", amdahl)
@@ -80,7 +81,8 @@ def speedup(
         label=f"{name}, {serial:.0%} serial",
     )  # fmt: skip
     if cores is not None and cores < towers[-1]:
-        ax.axhline(cores, ls=LINES[2], lw=1.2, color="#666666", label=_core_words(cores))
+        label = f"{cores} core" + "s" * (cores != 1)
+        ax.axhline(cores, ls=LINES[2], lw=1.2, color="#666666", label=label)
     ax.plot(
         towers, [measured[n] for n in towers], LINES[0], color=CURVES[0],
         marker=MARKERS[0], markersize=9, label="measured",
@@ -92,13 +94,3 @@ def speedup(
     ax.set_title(title)
     ax.legend(loc="upper left", frameon=False)
     return ax
-
-
-def _core_words(cores: int) -> str:
-    return "1 core" if cores == 1 else f"{cores} cores"
-
-
-def _share(serial: float) -> float:
-    if not 0 <= serial <= 1:
-        raise ValueError(f"serial={serial}: a share from 0 to 1, such as serial=0.1.")
-    return serial

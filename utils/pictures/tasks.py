@@ -3,7 +3,9 @@
 import re
 from collections.abc import Collection, Mapping
 
-from utils.style import device_look
+from matplotlib.axes import Axes
+
+from utils.pictures.parts import axes, box, table_axes, words
 
 ROW = 0.42  # inches for a kind of operation
 
@@ -13,8 +15,8 @@ def who_ran_what(
     *,
     title: str,
     hide: Collection[str] = (),
-    ax=None,
-):
+    ax: Axes | None = None,
+) -> Axes:
     """Draw a column per task and a row per kind of operation.
 
     A box holds how often the task ran the kind; no box means never. Kinds
@@ -35,48 +37,24 @@ def who_ran_what(
 
     Introduced in lesson 09.
     """
-    import matplotlib.pyplot as plt
-    from matplotlib.patches import FancyBboxPatch
-
     kinds = [k for task in ran.values() for k in task if k not in set(hide)]
     kinds = list(dict.fromkeys(kinds))
     if not kinds:
         raise ValueError(f"nothing to draw: hide={sorted(hide)} leaves none.")
-    if ax is None:
-        size = (4.5 + 1.7 * len(ran), 1.0 + ROW * len(kinds))
-        ax = plt.subplots(figsize=size)[1]
+    ax = axes(ax, (4.5 + 1.7 * len(ran), 1.0 + ROW * len(kinds)))
     for column, (task, counts) in enumerate(ran.items()):
         for row, kind in enumerate(kinds):
             if counts.get(kind):
-                box = FancyBboxPatch(
-                    (column - 0.3, row - 0.3),
-                    0.6,
-                    0.6,
-                    boxstyle="round,pad=0,rounding_size=0.1",
-                    **_look(task),
-                )
-                ax.add_patch(box)
-                ax.text(
-                    column,
-                    row,
-                    f"{counts[kind]}×",
-                    ha="center",
-                    va="center",
-                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
-                )
-    ax.set_xticks(range(len(ran)), ran)
+                box(ax, column - 0.3, row - 0.3, 0.6, 0.6, 0.1, _device(task))
+                words(ax, column, row, f"{counts[kind]}×")
+    table_axes(ax, list(ran), kinds)
     ax.xaxis.tick_top()
-    ax.set_yticks(range(len(kinds)), kinds)
-    ax.tick_params(length=0)
     ax.hlines([r + 0.5 for r in range(len(kinds) - 1)], -0.5, len(ran) - 0.5, "#DDDDDD", lw=1)
-    ax.set_xlim(-0.5, len(ran) - 0.5)
-    ax.set_ylim(len(kinds) - 0.5, -0.5)
-    ax.spines[:].set_visible(False)
     ax.set_title(title)
     return ax
 
 
-def _look(task: str) -> dict:
+def _device(task: str) -> str:
     """A worker looks like the GPU of its number, a parameter server like the host."""
     worker = re.fullmatch(r"worker (\d+)", task)
-    return device_look(f"GPU {worker[1]}" if worker else "host")
+    return f"GPU {worker[1]}" if worker else "host"

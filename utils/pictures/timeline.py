@@ -1,13 +1,25 @@
 """When each operation ran: one lane per device, one bar per operation."""
 
+from collections.abc import Collection
+
+from matplotlib.axes import Axes
+
 from utils.machine import plain_name
+from utils.pictures.parts import STRIKING, axes, bar, lane_order, lanes_from_top, time_axis
 from utils.runs import Trace
 from utils.style import device_look
 
-FRAME = "#B03A00"
+ROOM = 1.05  # of the last end, so that a thick frame is whole
 
 
-def timeline(trace: Trace, *, title: str, ops=None, mark=(), ax=None):
+def timeline(
+    trace: Trace,
+    *,
+    title: str,
+    ops: str | Collection[str] | None = None,
+    mark: Collection[str] = (),
+    ax: Axes | None = None,
+) -> Axes:
     """Draw when the operations of a traced run were at work.
 
     Args:
@@ -17,7 +29,8 @@ def timeline(trace: Trace, *, title: str, ops=None, mark=(), ax=None):
             draws all.
         mark: names of operations to draw with a thick frame, such as those
             of the critical path (lesson 05).
-        ax: axes to draw on; None makes a figure.
+        ax: axes to draw on; None makes a figure. Axes that share the time
+            axis keep all their bars.
 
     Returns:
         The matplotlib ``Axes``. The time axis is in milliseconds.
@@ -35,38 +48,14 @@ def timeline(trace: Trace, *, title: str, ops=None, mark=(), ax=None):
         wanted = "" if ops is None else f" of type {', '.join(sorted(ops))}"
         raise ValueError(f"no operation{wanted} ran; these types did: {', '.join(known) or 'none'}")
     lanes = sorted({plain_name(row.device) for row in rows}, key=lane_order)
-    if ax is None:
-        ax = _axes(len(lanes))
+    ax = axes(ax, (9, 1.3 + 0.6 * len(lanes)))
     for row in rows:
         lane = plain_name(row.device)
-        frame = {"edgecolor": FRAME, "lw": 4} if row.name in mark else {}
-        ax.barh(
-            lanes.index(lane),
-            (row.end - row.start) * 1e3,
-            left=row.start * 1e3,
-            height=0.6,
-            label="_",
-            **device_look(lane) | frame,
-        )
-    ax.set_yticks(range(len(lanes)), lanes)
-    ax.set_ylim(len(lanes) - 0.4, -0.6)
-    ax.set_xlim(left=0)
+        frame = {"edgecolor": STRIKING, "lw": 4} if row.name in mark else {}
+        width = (row.end - row.start) * 1e3
+        bar(ax, lanes.index(lane), row.start * 1e3, width, device_look(lane) | frame)
+    lanes_from_top(ax, lanes)
+    time_axis(ax, ROOM * 1e3 * max(row.end for row in rows))
     ax.set_xlabel("time since the first operation (ms)")
     ax.set_title(title)
     return ax
-
-
-def lane_order(name: str) -> tuple:
-    """Sort key for lanes: the host, then the GPUs by number, then others.
-
-    Introduced in lesson 00, behind the pictures.
-    """
-    kind, _, index = name.partition(" ")
-    rank = {"host": 0, "GPU": 1}.get(kind, 2)
-    return rank, kind, int(index) if index.isdigit() else 0
-
-
-def _axes(lanes: int):
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=(9, 1.3 + 0.6 * lanes))[1]

@@ -3,18 +3,30 @@
 from collections.abc import Mapping
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from utils.clock import ClockTrace
+from utils.pictures.parts import (
+    EDGE,
+    at_least_one,
+    axes,
+    bar,
+    lanes_from_top,
+    time_axis,
+    words,
+)
 from utils.style import LINES, device_look
 
 MOST_BARS = 400
-DROPPED = {"facecolor": "white", "edgecolor": "#333333", "linestyle": ":"}
-UPDATE = {"color": "#333333", "linestyle": "--", "linewidth": 0.8}
+DROPPED = {"facecolor": "white", "edgecolor": EDGE, "linestyle": ":"}
+UPDATE = {"color": EDGE, "linestyle": "--", "linewidth": 0.8}
 
 
-def worker_timeline(trace: ClockTrace, *, title: str, until=None, ax=None):
+def worker_timeline(
+    trace: ClockTrace, *, title: str, until: float | None = None, ax: Axes | None = None
+) -> Axes:
     """Draw when each worker of a simulated run computed its gradients.
 
     One lane per worker, one bar per gradient, from reading to writing. A
@@ -44,16 +56,16 @@ def worker_timeline(trace: ClockTrace, *, title: str, until=None, ax=None):
             f"{len(rows)} gradients before until={until}: choose until so "
             f"that there are 1 to {MOST_BARS}."
         )
-    if ax is None:
-        ax = _figure(height=1.7 + 0.6 * trace.workers)
+    ax = axes(ax, (9, 1.7 + 0.6 * trace.workers))
     right = trace.end[rows].max() if until is None else until
     for i in rows:
         _bar(ax, trace, i, right)
     ax.vlines(trace.times[trace.times <= right], -0.5, trace.workers, **UPDATE)
-    names = [f"worker {w}" for w in range(trace.workers)]
-    ax.set_yticks(range(trace.workers), names)
-    ax.set_ylim(trace.workers - 0.4, -0.6)
-    ax.set_xlim(0, right)
+    lanes_from_top(ax, [f"worker {w}" for w in range(trace.workers)])
+    if until is None:
+        time_axis(ax)
+    else:  # the bars that go on then are cut on purpose
+        ax.set_xlim(0, until)
     ax.set_xlabel("simulated time (s)", loc="left")
     ax.set_title(title)
     keys = [Line2D([], [], label="update", **UPDATE)]
@@ -64,26 +76,20 @@ def worker_timeline(trace: ClockTrace, *, title: str, until=None, ax=None):
     return ax
 
 
-def _bar(ax, trace: ClockTrace, i: int, right: float) -> None:
+def _bar(ax: Axes, trace: ClockTrace, i: int, right: float) -> None:
     worker, start = trace.worker[i], trace.start[i]
     width = trace.end[i] - start
     look = device_look(f"GPU {worker}") if trace.written[i] else DROPPED
-    ax.barh(worker, width, left=start, height=0.6, label="_", **look)
+    bar(ax, worker, start, width, look)
     seen = min(start + width, right) - start
     if trace.written[i] and seen > 0.04 * right:
-        ax.text(
-            start + seen / 2,
-            worker,
-            str(trace.staleness[i]),
-            fontsize=12,
-            ha="center",
-            va="center",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
-            zorder=3,
-        )
+        age = str(trace.staleness[i])
+        words(ax, start + seen / 2, worker, age, pad=1.5, fontsize=12, zorder=3)
 
 
-def staleness_histogram(staleness: Mapping[str, np.ndarray], *, title: str, ax=None):
+def staleness_histogram(
+    staleness: Mapping[str, np.ndarray], *, title: str, ax: Axes | None = None
+) -> Axes:
     """Draw how many gradients had which staleness, for one or more runs.
 
     Args:
@@ -101,12 +107,11 @@ def staleness_histogram(staleness: Mapping[str, np.ndarray], *, title: str, ax=N
 
     Introduced in lesson 08.
     """
+    at_least_one(staleness, "run")
     for label, values in staleness.items():
         if not len(values):
             raise ValueError(f"{label!r} has no gradients to count.")
-    if not staleness:
-        raise ValueError("no run to draw: give at least one.")
-    ax = _figure() if ax is None else ax
+    ax = axes(ax, (9, 4))
     for turn, (label, values) in enumerate(staleness.items()):
         share = 100 * np.bincount(values) / len(values)
         summary = f"mean {np.mean(values):.3g}, largest {np.max(values)}"
@@ -130,9 +135,3 @@ def staleness_histogram(staleness: Mapping[str, np.ndarray], *, title: str, ax=N
     ax.margins(y=0.3)  # room for the legend
     ax.legend(loc="upper right")
     return ax
-
-
-def _figure(height: float = 4):
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=(9, height))[1]
