@@ -10,6 +10,7 @@ from utils.clock import (
     VirtualClock,
     asynchronous,
     bounded_staleness,
+    divide_rate,
     drop_older,
     exponential,
     fixed,
@@ -48,6 +49,7 @@ POLICIES = {
     "asynchronous": asynchronous,
     "dropping": lambda: drop_older(2),
     "bounded": lambda: bounded_staleness(1),
+    "divided": divide_rate,
 }
 fleets = pytest.mark.parametrize("fleet", FLEETS.values(), ids=FLEETS)
 policies = pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
@@ -122,6 +124,11 @@ def test_bounded_staleness_by_hand():
         (1, 3, 4, 1, 5.0, 10.0, True),
         (0, 5, 5, 0, 10.0, 11.0, True),
     ]
+
+
+def test_dividing_the_rate_changes_no_event():
+    clock = VirtualClock([exponential(1.0)] * 4)
+    assert _rows(clock.run(divide_rate(), 50)) == _rows(clock.run(asynchronous(), 50))
 
 
 # What holds for every run

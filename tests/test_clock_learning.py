@@ -9,6 +9,7 @@ from utils.clock import (
     VirtualClock,
     asynchronous,
     bounded_staleness,
+    divide_rate,
     drop_older,
     exponential,
     fixed,
@@ -101,7 +102,7 @@ def test_synchronous_equals_towers_and_one_device(learn, examples, workers=4):
 
 @pytest.mark.parametrize(
     "policy",
-    [asynchronous(), synchronous(), drop_older(0), bounded_staleness(0)],
+    [asynchronous(), synchronous(), drop_older(0), bounded_staleness(0), divide_rate()],
     ids=lambda p: p.name,
 )
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -129,7 +130,7 @@ def test_one_worker_equals_plain_descent_exactly(policy, dtype):
 # What each policy does with the gradients
 
 
-def _replay(trace, rate):
+def _replay(trace, rate, scale=lambda staleness: 1.0):
     """Repeat a run from its trace alone: gradients at old versions, one update per version."""
     versions = [np.zeros(3)]
     steps = dict.fromkeys(range(trace.workers), 0)
@@ -140,7 +141,8 @@ def _replay(trace, rate):
         if trace.written[i]:
             old = versions[trace.read_version[i]]
             gradient = _least_squares([old], _points(worker, step))[1][0]
-            waiting.setdefault(int(trace.write_version[i]), []).append(gradient)
+            scaled = scale(trace.staleness[i]) * gradient
+            waiting.setdefault(int(trace.write_version[i]), []).append(scaled)
         last = i + 1 == len(trace.worker) or trace.write_version[i + 1] > trace.write_version[i]
         if last and (gradients := waiting.pop(int(trace.write_version[i]), None)):
             versions.append(versions[-1] - rate * np.mean(gradients, axis=0))
@@ -155,6 +157,7 @@ def _replay(trace, rate):
         asynchronous(),
         drop_older(2),
         bounded_staleness(1),
+        divide_rate(),
     ],
     ids=lambda p: p.name,
 )
@@ -163,7 +166,8 @@ def test_weights_follow_from_the_trace(policy):
     trace = VirtualClock(fleet).run(
         policy, 60, gradient=_least_squares, weights=[np.zeros(3)], rate=0.1, batch=_points
     )
-    expected = _replay(trace, 0.1)
+    divided = policy == divide_rate()
+    expected = _replay(trace, 0.1, lambda s: 1 / max(1, s) if divided else 1.0)
     assert _largest_difference(trace.weights, [expected]) < 1e-12
     assert np.isnan(trace.loss[~trace.written]).all()
     assert np.isfinite(trace.loss[trace.written]).all()
@@ -331,4 +335,5 @@ def test_staleness_makes_a_good_rate_diverge():
 
     assert not run(asynchronous(), 1).diverged
     assert not run(synchronous(), 5).diverged
+    assert not run(divide_rate(), 5).diverged
     assert run(asynchronous(), 5).diverged

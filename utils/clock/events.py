@@ -52,6 +52,7 @@ class Run:
         # One row after another. Flat, because a million tuples are slow.
         self.rows = array("d")
         self.times: list[float] = []
+        self.rate = learner.rate if learner else 0.0
         if learner:
             learner.look(0, 0.0, ())
 
@@ -75,7 +76,7 @@ class Run:
             # By worker: the sum of the gradients is rounded alike whoever
             # comes first.
             first.sort(key=lambda event: event[2].worker)
-            self._write(first, now)
+            self._write(first, now, self.rate)
             late = sorted(f for _, _, f in self.heap)
             self.heap.clear()
             for flight in late:
@@ -83,7 +84,7 @@ class Run:
 
     def asynchronous(self) -> None:
         """Each worker writes when it ends, and starts again if it may."""
-        policy = self.policy
+        policy, rate = self.policy, self.rate
         line = Line(len(self.service), policy.ahead)
         for worker in range(len(self.service)):
             self._start(worker, 0.0)
@@ -91,8 +92,9 @@ class Run:
             event = heappop(self.heap)
             now, _, flight = event
             version = len(self.times)
-            if policy.accepts(version - flight.version):
-                self._write([event], now)
+            staleness = version - flight.version
+            if policy.accepts(staleness):
+                self._write([event], now, policy.rate(rate, staleness))
             else:
                 self._row(flight, version, now, False, NOT_COMPUTED)
             for worker in line.after(flight.worker):
@@ -130,13 +132,13 @@ class Run:
         end = now + next(self.service[worker])
         heappush(self.heap, (end, next(self.order), flight))
 
-    def _write(self, events: list[Event], now: float) -> None:
+    def _write(self, events: list[Event], now: float, rate: float) -> None:
         """Write the average of the gradients that ended, once."""
         version = len(self.times)
         losses = [NOT_COMPUTED] * len(events)
         if self.learner:
             flights = [flight for _, _, flight in events]
-            losses = self.learner.step(flights)
+            losses = self.learner.step(flights, rate)
             self.learner.look(version + 1, now, losses)
         for (end, _, flight), loss in zip(events, losses, strict=True):
             self._row(flight, version, end, True, loss)

@@ -61,13 +61,13 @@ class Learner:
         """Whether the run diverged or reached its target."""
         return self.divergence is not None or self.reached
 
-    def step(self, flights: list[Flight]) -> list[float]:
+    def step(self, flights: list[Flight], rate: float) -> list[float]:
         """Average the gradients, take one step, return the losses."""
         # What overflows is reported as divergence; a warning adds nothing.
         with np.errstate(over="ignore", invalid="ignore"):
             losses, gradients = zip(*map(self._compute, flights), strict=True)
             pairs = zip(self.weights, map(sum, zip(*gradients, strict=True)), strict=True)
-            self.weights = [_frozen(w - self.rate * (t / len(flights))) for w, t in pairs]
+            self.weights = [_frozen(w - rate * (t / len(flights))) for w, t in pairs]
         return list(losses)
 
     def look(self, update: int, now: float, losses: Sequence[float]) -> None:

@@ -16,6 +16,7 @@ class Policy:
         spare: workers beyond ``needed`` in a step.
         oldest: largest staleness that is still written; None: any.
         ahead: steps that a worker may be ahead of the slowest; None: any.
+        divide: True if the learning rate is divided by the staleness.
 
     Introduced in lesson 08.
     """
@@ -26,10 +27,15 @@ class Policy:
     spare: int = 0
     oldest: int | None = None
     ahead: int | None = None
+    divide: bool = False
 
     def accepts(self, staleness: int) -> bool:
         """Return whether a gradient of this staleness is written."""
         return self.oldest is None or staleness <= self.oldest
+
+    def rate(self, rate: float, staleness: int) -> float:
+        """Return the learning rate for a gradient of this staleness."""
+        return rate / max(1, staleness) if self.divide else rate
 
 
 def synchronous() -> Policy:
@@ -109,6 +115,17 @@ def bounded_staleness(ahead: int) -> Policy:
     return Policy(f"asynchronous, at most {ahead} {steps} ahead", ahead=ahead)
 
 
+def divide_rate() -> Policy:
+    """Return: asynchronous, with the learning rate divided by the staleness.
+
+    The rate is ``rate / max(1, staleness)`` (Zhang et al., "Staleness-aware
+    async-SGD for distributed deep learning", 2016).
+
+    Introduced in lesson 08.
+    """
+    return Policy("asynchronous, rate divided by staleness", divide=True)
+
+
 def check_policy(policy: Policy, workers: int) -> None:
     """Refuse what is no policy, or does not fit the number of workers.
 
@@ -123,7 +140,8 @@ def check_policy(policy: Policy, workers: int) -> None:
         raise TypeError(
             f"policy={given}: unknown. Give synchronous(), "
             "spare_replicas(needed, spare), asynchronous(), "
-            "drop_older(oldest) or bounded_staleness(ahead), with the parentheses."
+            "drop_older(oldest), bounded_staleness(ahead) or divide_rate(), "
+            "with the parentheses."
         )
     if policy.needed is None:
         return
