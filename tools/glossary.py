@@ -11,8 +11,6 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from tools import generated
 from tools.lessons import OBJECTIVES, Lesson, all_lessons
 from tools.notebooks import CourseError, read, tags, where

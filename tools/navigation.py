@@ -9,8 +9,6 @@ import re
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from nbformat import NotebookNode, v4
 
 from tools import generated, minutes

@@ -8,8 +8,6 @@ import re
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from tools import generate, generated
 from tools.lessons import all_lessons
 from tools.notebooks import ROOT, CourseError, lessons, solutions, where

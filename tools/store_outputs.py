@@ -10,8 +10,6 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from tools import nbenv
 from tools.execute import CellFailed
 from tools.notebooks import CourseError, label, lessons, solutions, text_of

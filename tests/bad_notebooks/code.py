@@ -34,6 +34,7 @@ def three_in_a_row(nb):
 
 FORBIDDEN = [
     "import sys\nsys.path.append(x)",
+    "from tools import soak",
     "# pip install x",
     "%matplotlib inline",
     "!ls",

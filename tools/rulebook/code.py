@@ -21,6 +21,7 @@ TAGS = {
 SOLUTION_TAGS = TAGS | {"solution-only"}
 FORBIDDEN = {  # regular expression: what is wrong with it
     r"\bsys\.path\b": "`utils` is installed; no paths",
+    r"(?m)^\s*(?:from|import) tools\b": "tools are for authors; lessons use `utils`",
     r"\bpip3? install\b": "no installs",
     r"(?m)^\s*[!%]": "no magics and no shell",
     r"\bclear_output\b|\bupdate_display\b|\bdisplay_id\b": "redrawn outputs fail under nbval",
