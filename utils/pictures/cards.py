@@ -25,8 +25,9 @@ BOXED = MIDDLE | {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 2}}
 def cards_diagram(fit: Fit, *, title: str, step: int | None = None, ax=None):
     """Draw each card as a column, filled with what the programs hold there.
 
-    A block is a program's memory on that card, its CUDA context included; the
-    strong part at its bottom is what it uses. A program that has failed stands
+    A column is what CUDA shows of a card. A block is a program's memory on it,
+    its CUDA context included; the strong part at its bottom is what it uses,
+    context and tensors. A program that has failed stands
     at the right, outside the cards, as high as what it needs, with the reason.
 
     Args:
@@ -54,7 +55,7 @@ def cards_diagram(fit: Fit, *, title: str, step: int | None = None, ax=None):
         ax = _axes(len(fit.cards) * (BAR + GAP) + len(failed) * ASIDE)
     for column, card in enumerate(fit.cards):
         _draw_card(ax, fit, column, card, step, steps)
-    highest = max(card.memory_mb for card in fit.cards) / 1024
+    highest = (max(card.memory_mb for card in fit.cards) - fit.driver_mb) / 1024
     right = len(fit.cards) * (BAR + GAP)
     for failure in failed:
         _draw_failed(ax, fit, failure, right, highest / 2)
@@ -142,7 +143,7 @@ def _draw_card(ax, fit: Fit, column: int, card, step: int, steps: int) -> None:
         text = f"{program.name}: {height:.1f} GB"
         ax.text(left + BAR / 2, bottom + height / 2, text, **BOXED)
         bottom += height
-    whole = card.memory_mb / 1024
+    whole = (card.memory_mb - fit.driver_mb) / 1024
     ax.bar(left, whole, BAR, align="edge", fill=False, edgecolor=EDGE, linewidth=2)
     if whole - bottom > 0.06 * whole:
         text = f"free: {whole - bottom:.1f} GB"
