@@ -1,11 +1,14 @@
 """Claims of the classic texts that lesson 02 tries."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.claims.ledger import claim
 from utils.cards import example, read_cards, read_processes, visible_cards
 from utils.memory import Program, do_they_fit, real_pool
 
+LESSON = Path(__file__).resolve().parents[2] / "notebooks" / "02_share_gpu_memory.ipynb"
 FOUR = read_cards(example("four_cards"))
 CARD = FOUR[:1]
 
@@ -41,6 +44,23 @@ def test_the_default_takes_nearly_all():
     left = failed.failures[0].gets_mb
     assert left == 1050 - alone.context_mb - 225
     assert second(left).fits, "a small second program works"
+
+
+def test_the_lesson_adds_up_the_numbers_of_the_model():
+    fit = do_they_fit(CARD, [Program("A", 2000), Program("B", 200)])
+    total = CARD[0].memory_mb - fit.driver_mb
+    ((first,), (second,)) = (fit.pools[name, 0] for name in "AB")
+    free = total - first - fit.context_mb
+    kept = free - fit.context_mb - second
+    text = LESSON.read_text(encoding="utf-8")
+    assert (
+        f"{total:,} = {first:,} for A's pool + {fit.context_mb} for its context + {free:,} that "
+        f"TensorFlow leaves free. Of these {free:,}, B's context takes {fit.context_mb} and "
+        f"TensorFlow leaves {kept}, so B gets {second}."
+    ) in text
+    share = int(0.4 * total)
+    assert f"0.4 of the {total:,} MB is a limit of {share:,} MB" in text
+    assert f"{share:,} MB, appears here as {share + fit.context_mb:,}" in text
 
 
 @claim(
