@@ -1,14 +1,17 @@
 """Claims of the classic texts that lesson 03 tries."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.claims.ledger import claim
+from tools.claims import origin
 from utils.machine import plain_name, session_config
 from utils.placement import parse, placement_log
 
-LOGS = Path(__file__).resolve().parents[2] / "data" / "logs"
+ROOT = Path(__file__).resolve().parents[2]
+LOGS = ROOT / "data" / "logs"
 
 
 @pytest.fixture
@@ -222,6 +225,15 @@ def test_four_gpus_and_one_at_work():
     assert {row.device[-5:] for row in rows} == {"GPU:0"}
 
 
+def test_constructed_logs_are_called_constructed():
+    assert {origin(path) for path in LOGS.glob("*.txt")} == {"constructed"}
+    pages = [*ROOT.glob("notebooks/0[0-4]*.ipynb"), ROOT / "TEACHING.md"]
+    assert len(pages) == 6
+    for page in pages:
+        said = re.findall(r"recorded (?:logs?|machines?)\b", page.read_text(encoding="utf-8"))
+        assert not said, f"{page.name}: {said}"
+
+
 @claim(
     "C16",
     "log_device_placement prints the device of every operation.",
@@ -301,6 +313,27 @@ def test_the_books_function_matches_nothing(tf, machine):
     assert set(_under(tf, function).values()) == {"GPU 0"}
     assert "Variable" not in seen
     assert "VarHandleOp" in seen
+
+
+BOOKS = """
+import os
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0"  # TensorFlow's default
+import tensorflow as tf
+v1 = tf.compat.v1
+place = lambda operation: "/CPU:0" if operation.type == "Variable" else "/CPU:1"
+with tf.Graph().as_default() as graph, v1.device(place):
+    v = v1.get_variable("missed", initializer=3.0)
+config = v1.ConfigProto(device_count={"CPU": 2})
+with v1.Session(graph=graph, config=config) as session:
+    session.run(v.initializer)
+print(v.handle.op.device)
+"""
+
+
+def test_no_message_names_the_variable_that_was_missed(fresh):
+    done = fresh(BOOKS)
+    assert "CPU:1" in done.stdout, done.stderr
+    assert "missed" not in done.stderr
 
 
 def test_which_operations_have_which_type(tf):
