@@ -100,8 +100,9 @@ class WarmProcess:
         return self._child.poll() is None
 
     def close(self) -> None:
-        """Forget one that has ended."""
+        """Let it end, and wait for that."""
         self._socket.close()
+        self._child.wait()
 
     def fork_holder(self, descriptors: list[int], **arguments: object) -> None:
         """Ask for a holder; an OSError says that the process is gone."""

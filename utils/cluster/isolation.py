@@ -79,9 +79,7 @@ class HolderPipes:
     def _start(self, private: bool, commands: int, events: int) -> None:
         if self.warm:
             try:
-                self.warm.fork_holder(
-                    [commands, events], folder=str(self._folder), private=private
-                )
+                self.warm.fork_holder([commands, events], folder=str(self._folder), private=private)
             except OSError as gone:
                 raise Refused(f"the process with TensorFlow is gone ({gone})") from gone
             return

@@ -37,7 +37,7 @@ class Launch:
     tf_config: bool
 
     def warm(self) -> dict[str, str] | None:
-        """Return the environment of a process that the tasks can be forked from; None: start anew."""
+        """Return what the process had that tasks can be forked from; None: start them anew."""
         return warm_environment(environment("worker")) if can_fork(self.program) else None
 
     def start_all(self, processes: Processes) -> None:

@@ -12,8 +12,14 @@ from pathlib import Path
 
 from utils.cluster.launch import Launch
 from utils.cluster.member import Task
-from utils.cluster.processes import ClusterError, DeadlineError, PortTaken, Processes
-from utils.numbers import real, whole
+from utils.cluster.processes import (
+    ClusterError,
+    DeadlineError,
+    PortTaken,
+    Processes,
+    check_deadline,
+)
+from utils.numbers import whole
 
 __all__ = ["ClusterError", "DeadlineError", "LocalCluster"]
 
@@ -66,7 +72,7 @@ class LocalCluster:
         self._launch = Launch(
             Path(program), tuple(roles), tuple(str(word) for word in arguments), tf_config
         )
-        self._deadline = real("deadline", deadline, above=0, what="number of seconds")
+        self._deadline = check_deadline(deadline)
         self._wanted = isolated
         self._running = False
         self._processes: Processes | None = None

@@ -53,9 +53,7 @@ class Processes:
     Introduced in lesson 05, behind `LocalCluster`.
     """
 
-    def __init__(
-        self, isolated: bool | None, deadline: float, warm: dict[str, str] | None
-    ) -> None:
+    def __init__(self, isolated: bool | None, deadline: float, warm: dict[str, str] | None) -> None:
         """Make the folder and start the process that will hold the tasks."""
         self.tasks: dict[str, Task] = {}
         self.folder = Path(tempfile.mkdtemp(prefix="cluster-"))
@@ -86,9 +84,7 @@ class Processes:
         if warm:
             try:
                 with contextlib.suppress(Refused):  # start it anew, or hear the same reason again
-                    return HolderPipes(
-                        self.folder, private, warm, self._deadline, self._show_start
-                    )
+                    return HolderPipes(self.folder, private, warm, self._deadline, self._show_start)
             finally:
                 self._live.clear()
         return HolderPipes(self.folder, private)
@@ -128,7 +124,7 @@ class Processes:
         Raises:
             DeadlineError: it was not true in time: those that are `late` have not done `what`.
         """
-        seconds = self._deadline if deadline is None else real("deadline", deadline, above=0, what="number of seconds")
+        seconds = self._deadline if deadline is None else check_deadline(deadline)
         end = time.monotonic() + seconds
         try:
             while True:
@@ -196,3 +192,11 @@ class Processes:
             elif task.state == "killed" or task.code:
                 text += f" {task.name} {task.ending()}."
         return text
+
+
+def check_deadline(seconds: float) -> float:
+    """Return a number of seconds above 0, or raise TypeError or ValueError.
+
+    Introduced in lesson 05, behind `LocalCluster`.
+    """
+    return real("deadline", seconds, above=0, what="number of seconds")

@@ -19,28 +19,29 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-import holder  # the file beside this one
-
-# Where Linux finds the words that `ps` shows: fields 48 and 49 of <man 5 proc_pid_stat>. The last
-# of them is there to make room.
-FIRST, END = map(int, Path("/proc/self/stat").read_text().rpartition(")")[2].split()[45:47])
-
 
 def show(*words: str) -> None:
-    """Let `ps` show these words as the command line of this process."""
-    room = END - FIRST
+    """Let `ps` show these words as the command line of this process.
+
+    They are written over those it was started with, of which the last is there to make room.
+    """
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    first, end = map(int, fields[45:47])  # the 48th and 49th of `man 5 proc_pid_stat`
+    room = end - first
     text = " ".join(words).encode(errors="surrogateescape")[: room - 2]
-    ctypes.memmove(FIRST, text.ljust(room - 1, b"\0") + b".", room)  # no 0 at the end: one text
+    ctypes.memmove(first, text.ljust(room - 1, b"\0") + b".", room)  # no 0 last: it is one text
 
 
-def import_tensorflow() -> bytes:
-    """Load TensorFlow; return what it wrote to standard error, for the log of each task."""
+def import_tensorflow() -> tuple[bytes, dict[str, str]]:
+    """Load TensorFlow; return what it wrote to standard error, and the variables that it set."""
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # as `prepare` does
+    before = os.environ.copy()
     log = os.memfd_create("log")
     os.dup2(log, 2)
     import tensorflow  # noqa: F401
 
-    return os.pread(log, os.fstat(log).st_size, 0)
+    variables = {name: text for name, text in os.environ.items() if before.get(name) != text}
+    return os.pread(log, os.fstat(log).st_size, 0), variables
 
 
 def answer_requests() -> dict | None:
@@ -63,14 +64,14 @@ def answer_requests() -> dict | None:
             os.close(end)
 
 
-def become(command: dict, log: bytes) -> tuple[str, ModuleType]:
-    """Make this process what an interpreter is before it runs a program; return file and module."""
+def become(command: dict, log: bytes, variables: dict[str, str]) -> tuple[str, ModuleType]:
+    """Make this process an interpreter that has imported TensorFlow; return its file and module."""
     if not command["warm"]:
         os.execve(command["argv"][0], command["argv"], command["env"])
     os.write(2, log)
     show(*command["argv"])
     os.environ.clear()
-    os.environ.update(command["env"])
+    os.environ.update(command["env"] | variables)
     del sys.modules["holder"]
     sys.argv = command["argv"][1:]
     sys.path[0] = os.path.dirname(sys.argv[0])
@@ -84,11 +85,13 @@ def become(command: dict, log: bytes) -> tuple[str, ModuleType]:
 
 
 if __name__ == "__main__":
+    import holder  # the file beside this one: nothing of `utils` is loaded here
+
     show(sys.executable, sys.argv[0])
-    LOG = import_tensorflow()
+    IMPORTED = import_tensorflow()
     TODO = answer_requests()
     if not TODO:
         os._exit(0)
-    FILE, MAIN = become(TODO, LOG)
+    FILE, MAIN = become(TODO, *IMPORTED)
     # At the top, so that errors and exit codes are those of the interpreter.
     exec(compile(Path(FILE).read_bytes(), FILE, "exec"), vars(MAIN))
