@@ -55,6 +55,8 @@ def answer_requests() -> dict | None:
         if not os.fork():
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             request = json.loads(text)
+            if not os.path.isdir(request["folder"]):
+                os._exit(0)  # it was given up in the meantime
             show(sys.executable, holder.__file__, request["folder"])
             log = os.open(f"{request['folder']}/holder.log", os.O_WRONLY | os.O_CREAT, 0o666)
             requests.detach()
