@@ -1,13 +1,15 @@
 """What the tests of clusters share: small programs, and whether anything is left of them."""
 
 import functools
+import shlex
 import subprocess
 import tempfile
 import textwrap
 import time
 from pathlib import Path
 
-from utils.cluster.isolation import Holder, Refused
+from utils.cluster import LocalCluster
+from utils.cluster.isolation import HolderPipes, Refused
 
 DEADLINE = 60  # seconds; what is waited for usually takes under one
 ROLE = """
@@ -35,7 +37,7 @@ def refusal() -> str:
     """Why this system refuses private namespaces; empty if it allows them."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            Holder(Path(folder), private=True).close()
+            HolderPipes(Path(folder), private=True).close()
         except Refused as refused:
             return str(refused)
     return ""
@@ -45,6 +47,13 @@ def write(folder: Path, code: str) -> Path:
     program = folder / "program.py"
     program.write_text(ROLE + textwrap.dedent(code), encoding="utf-8")
     return program
+
+
+def addresses(cluster: LocalCluster) -> dict[str, str]:
+    """Where each task's server listens, in rank order."""
+    words = dict(word[2:].split("=") for word in shlex.split(cluster.command("worker 0"))[2:6])
+    hosts = {job: words.get(f"{job}_hosts", "").split(",") for job in ("ps", "worker")}
+    return {f"{job} {index}": at for job in hosts for index, at in enumerate(hosts[job])}
 
 
 def alive(folder: Path) -> list[str]:

@@ -70,7 +70,7 @@ def _limits():
         equal_parts: "a program that needs 5,500 MB has a limit of 4,570",
         without_contexts: "What does a program hold on the card beside its pool?",
         only_needs: "belong to nobody",
-        with_a_fraction: "takes whole MB",
+        with_a_fraction: "give whole MB",
         one_number: "return one limit per program",
         crashes: "raised TypeError",
         stub: "not attempted",

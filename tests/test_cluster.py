@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 import pytest
-from clusters import DEADLINE, HELLO, alive, nothing_left, refusal, until, write
+from clusters import DEADLINE, HELLO, addresses, alive, nothing_left, refusal, until, write
 
 from utils.cluster import ClusterError, DeadlineError, LocalCluster
 
@@ -40,8 +40,8 @@ def start(here, isolated):
 def test_every_task_runs_with_its_role_and_its_output_is_kept_in_rank_order(start, here):
     with start(HELLO, ps=2, workers=3) as cluster:
         results = cluster.wait()
-        assert list(cluster.addresses) == ["ps 0", "ps 1", "worker 0", "worker 1", "worker 2"]
-        assert len(set(cluster.addresses.values())) == 5
+        assert list(addresses(cluster)) == ["ps 0", "ps 1", "worker 0", "worker 1", "worker 2"]
+        assert len(set(addresses(cluster).values())) == 5
     assert results == {f"worker {i}": {"task": f"worker {i}"} for i in range(3)}
     assert cluster.output().splitlines() == [
         "ps 0: ready",
@@ -71,9 +71,9 @@ def test_the_role_comes_by_command_line_or_by_tf_config(start, monkeypatch, tf_c
     with start(code, workers=2, tf_config=tf_config, arguments=["--steps", 3]) as cluster:
         assert cluster.wait("ps 0")["ps 0"]["CUDA_VISIBLE_DEVICES"] == "-1"
         result = cluster.wait("worker 1")["worker 1"]
-        assert result["cwd"] == str(cluster.folder.resolve())
+        assert result["cwd"] == str(cluster._processes.folder.resolve())
         command = cluster.command("worker 1")
-        ps, *workers = cluster.addresses.values()
+        ps, *workers = addresses(cluster).values()
     assert result["python"] == sys.executable
     assert result["https_proxy"] is None and result["CUDA_VISIBLE_DEVICES"] == "3"
     typed = {
@@ -119,11 +119,11 @@ def test_kill_suspend_resume_and_restart(start, here):
         with pytest.raises(ClusterError, match="worker 0 was killed, before it said 'never'"):
             cluster.wait_for("worker 0", "never")
         cluster.suspend("worker 1")
-        addresses = cluster.addresses
+        before = addresses(cluster)
         cluster.restart("worker 0", "worker 1")
         cluster.wait_for("worker 0", "count 2")
         assert cluster.output("worker 0").startswith("ready\ncount 0\n")
-        assert cluster.addresses == addresses
+        assert addresses(cluster) == before
         cluster.suspend("worker 0")  # a suspended task must be stopped too
     assert cluster.output("worker 0").startswith("ready\ncount 0\n")
     nothing_left(here)
@@ -304,7 +304,7 @@ def test_two_clusters_at_once(start, here):
     """
     with start(code) as one, start(code) as two:
         for cluster in (one, two):
-            for task in cluster.addresses:
+            for task in addresses(cluster):
                 cluster.wait_for(task, "listening")
         one.kill("ps 0")
         assert two.report() == "ps 0: running\nworker 0: running\nworker 1: running"
@@ -353,5 +353,5 @@ def test_wrong_arguments_are_refused_at_once(here, options, kind, message):
 
 
 def test_it_imports_no_tensorflow(fresh):
-    done = fresh("import sys, utils.cluster.local; print('tensorflow' in sys.modules)")
+    done = fresh("import sys, utils.cluster; print('tensorflow' in sys.modules)")
     assert done.stdout == "False\n", done.stderr

@@ -311,6 +311,6 @@ def test_limits_then_and_now(stand_ins):
 def test_a_fraction_has_no_call_today(stand_ins):
     stand_ins(1)
     assert gpu_options(per_process_gpu_memory_fraction=0.4).per_process_gpu_memory_fraction == 0.4
-    set_gpu_memory(limit_mb=int(0.4 * 15360))  # the same 40 % of a card, said in MB
+    set_gpu_memory(limit_mb=int(0.4 * 15102))  # the same 40 % of a card, said in MB
     assert options().per_process_gpu_memory_fraction == 0
-    assert list(options().experimental.virtual_devices[0].memory_limit_mb) == [6144]
+    assert list(options().experimental.virtual_devices[0].memory_limit_mb) == [6040]

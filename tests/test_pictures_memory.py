@@ -53,20 +53,20 @@ def test_the_second_program_stands_outside():
     assert [label.get_text() for label in ax.get_xticklabels()] == ["card 0\nTesla T4"]
     assert ax.get_ylabel() == "memory (GB)"
     label, free, failure = texts(ax)[:3]
-    assert (label, free) == ("A: 14.0 GB", "free: 1.0 GB")
+    assert (label, free) == ("A: 13.7 GB", "free: 1.0 GB")
     assert failure.startswith("B fails:") and "out\nof memory" in failure.replace("\xa0", " ")
     assert [text.get_color() for text in ax.texts if "fails" in text.get_text()] == [STRIKING]
     # A: all of it, what it uses; B: what it needs, at its own place.
-    needs = round((2000 + 550) / 1024, 2)
+    needs = round((2000 + 296) / 1024, 2)
     filled = [round(bar.get_height(), 2) for bar in ax.patches if bar.get_fill()]
-    assert filled == [13.97, needs, needs]
+    assert filled == [13.72, needs, needs]
     assert len(outside(ax)) == 1 and outside(ax)[0].get_x() > 1
     assert everything_is_inside(ax)
 
 
 def test_all_that_fits_is_in_the_card():
     ax = cards_diagram(do_they_fit(FOUR[:1], programs(2, fraction=0.4)), title="Two fit")
-    assert texts(ax)[:3] == ["A: 6.5 GB", "B: 6.5 GB", "free: 1.9 GB"]
+    assert texts(ax)[:3] == ["A: 6.2 GB", "B: 6.2 GB", "free: 2.4 GB"]
     assert not outside(ax)
     assert everything_is_inside(ax)
 
@@ -74,7 +74,7 @@ def test_all_that_fits_is_in_the_card():
 def test_a_program_that_gets_less_stands_in_the_card_with_a_note():
     little = [Program(name, 1000, fraction=0.4) for name in "ABC"]
     ax = cards_diagram(do_they_fit(FOUR[:1], little), title="The third gets less")
-    assert "C: 1.9 GB" in texts(ax)
+    assert "C: 2.3 GB" in texts(ax)
     (note,) = [text for text in texts(ax) if "gets less than it asked for" in text]
     assert "CUDA_ERROR_OUT_OF_MEMORY" in note
     assert not outside(ax)
@@ -92,11 +92,11 @@ def test_four_cards_and_a_program_on_two_of_them():
     ax = cards_diagram(do_they_fit(FOUR, mixed), title="A takes two")
     labels = [label.get_text() for label in ax.get_xticklabels()]
     assert labels == [f"card {i}\nTesla T4" for i in range(4)]
-    (at,) = [t.get_position()[0] for t in ax.texts if t.get_text() == "B: 14.0 GB"]
+    (at,) = [t.get_position()[0] for t in ax.texts if t.get_text() == "B: 13.7 GB"]
     assert 0 < at < 1
-    at = [t.get_position()[0] for t in ax.texts if t.get_text() == "A: 14.0 GB"]
+    at = [t.get_position()[0] for t in ax.texts if t.get_text() == "A: 13.7 GB"]
     assert len(at) == 2 and min(at) > 2.9
-    assert texts(ax).count("free: 15.0 GB") == 1  # card 1
+    assert texts(ax).count("free: 14.7 GB") == 1  # card 1
     assert everything_is_inside(ax)
 
 
@@ -104,8 +104,8 @@ def test_a_pool_that_has_grown_stays_and_the_later_program_fails():
     later = Program("B", 9000, growth=True, starts=2)
     fit = do_they_fit(FOUR[:1], [Program("A", (500, 6000, 700, 700), growth=True), later])
     ax = cards_diagram(fit, title="Growth")
-    assert "A: 8.5 GB" in texts(ax)
-    assert [bar.get_height() for bar in ax.patches][1] == (700 + 550) / 1024, "used in the end"
+    assert "A: 8.3 GB" in texts(ax)
+    assert [bar.get_height() for bar in ax.patches][1] == (700 + 296) / 1024, "used in the end"
     assert any(text.startswith("B fails") for text in texts(ax))
 
 

@@ -159,8 +159,11 @@ def test_synchronous_equals_two_towers_whoever_is_slow(tmp_path, seed):
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
-def test_with_default_tokens_one_worker_counts_twice():
+@pytest.mark.parametrize("forked", [True, False], ids=["forked", "started anew"])
+def test_with_default_tokens_one_worker_counts_twice(forked, monkeypatch):
     """Worker 1 stands still from the start: all 20 updates are made of worker 0's gradients."""
+    if not forked:
+        monkeypatch.setattr("utils.cluster.launch.can_fork", lambda program: False)
     arguments = ["--sync", "--default_tokens", "--steps=20"]
     arguments += ["--pause", "0", "0", "--pause", "1", "0"]
     with LocalCluster(BETWEEN_GRAPH, arguments=arguments, deadline=DEADLINE) as cluster:

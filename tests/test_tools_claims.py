@@ -36,13 +36,21 @@ def build(root):
 
 
 def test_page(root):
-    put(root, decorated("test_b", "C12", hardware=True) + "def test_more():\n    pass\n")
+    data = root / "data"
+    data.mkdir(exist_ok=True)
+    (data / "card.txt").write_text("# Constructed, not recorded.\n", encoding="utf-8")
+    (data / "list.json").write_text('{"origin": "recorded: here"}', encoding="utf-8")
+    put(root, decorated("test_b", "C12", data="card.txt") + "def test_more():\n    pass\n")
+    more = decorated("test_c", "C13", data="list.json") + decorated("test_d", "C14", hardware=True)
+    put(root, more, "test_04.py")
     put(root, decorated("test_a", "C03", verdict="false today", lesson="00"), "test_03.py")
     page = build(root)
-    assert page.splitlines()[-2:] == [
+    shown = [line.split(" | ")[2] for line in page.splitlines()[-2:]]
+    assert shown == ["changed (recorded case)", "changed (not run here)"]
+    assert page.splitlines()[-4:-2] == [
         r"| C03 | Every \| CPU core is one device | false today | It is so. "
         "| [00 · Start here](00_start_here.ipynb), 1 · Look first |",
-        r"| C12 | Every \| CPU core is one device | changed (recorded case) | It is so. "
+        r"| C12 | Every \| CPU core is one device | changed (constructed case) | It is so. "
         "| [03 · Draw a line](03_draw_a_line.ipynb), 1 · Look first |",
     ]
     assert "- **false today** (1): no longer so, or never was\n" in page
@@ -63,6 +71,7 @@ def test_page_without_claims(root):
         (decorated("test_a", "C01", lesson="3"), "lesson '3' must be two digits"),
         (decorated("test_a", "C01", finding=" "), "finding is empty"),
         (decorated("test_a", "C01", hardwear=True), "hardwear"),
+        (decorated("test_a", "C01", data="no.txt"), "no.txt: no such data file"),
         (decorated("test_a", "C01").replace("'It is so.'", "f'{x}'"), "plain values"),
         (decorated("test_a", "C01", lesson="07"), "C01: there is no lesson 07"),
         (decorated("test_a", "C01", section="2 · No"), "no section `2 · No`; it has: 1 · Look"),

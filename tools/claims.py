@@ -4,6 +4,7 @@ Reads the decorator `@claim(...)` of the tests in tests/claims without importing
 """
 
 import ast
+import json
 import re
 import sys
 from collections import Counter
@@ -19,6 +20,10 @@ VERDICTS = {
     "true": "holds as the texts say it",
     "changed": "true in a new form",
     "false today": "no longer so, or never was",
+}
+ORIGINS = {
+    "constructed": "only hardware can settle it; the test uses data made up in the tool's format",
+    "recorded": "the test uses data taken from a real machine or package",
 }
 INTRO = """# What the classic texts say, tried
 
@@ -40,7 +45,8 @@ class Claim:
     lesson: str
     section: str
     finding: str
-    hardware: bool = False  # only hardware could settle it: tested on a recorded case
+    hardware: bool = False  # only hardware could settle it
+    data: str = ""  # the file under data/ that the test reads instead
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"C\d\d", self.id):
@@ -93,12 +99,33 @@ def collect(root: Path) -> list[Claim]:
     return sorted(claims, key=lambda claim: claim.id)
 
 
+def origin(path: Path) -> str:
+    """How a data file came about, by the first word of its own statement of origin."""
+    if not path.is_file():
+        raise CourseError(f"{path}: no such data file.")
+    text = path.read_text(encoding="utf-8")
+    stated = json.loads(text)["origin"] if path.suffix == ".json" else text.lstrip("# ")
+    word = re.match(r"\w*", stated)[0].lower()
+    if word not in ORIGINS:
+        raise CourseError(
+            f"{path}: its origin begins with {word!r}; must be one of {', '.join(ORIGINS)}."
+        )
+    return word
+
+
+def _verdict(claim: Claim, root: Path) -> str:
+    if claim.data:
+        return f"{claim.verdict} ({origin(root / 'data' / claim.data)} case)"
+    return claim.verdict + (" (not run here)" if claim.hardware else "")
+
+
 def page(claims: list[Claim], root: Path) -> str:
     course = {lesson.number: lesson for lesson in all_lessons(root)}
     titles = {n: {title for _, title in sections(read(e.path))} for n, e in course.items()}
     count = Counter(claim.verdict for claim in claims)
     lines = [f"- **{v}** ({count[v]}): {meaning}" for v, meaning in VERDICTS.items()]
-    lines += ["- *recorded case*: only hardware can settle it; the test uses a recording", ""]
+    lines += [f"- *{word} case*: {meaning}" for word, meaning in ORIGINS.items()]
+    lines += ["- *not run here*: only hardware can settle it; the test compares its source", ""]
     lines += ["| id | claim | verdict | what we found | lesson |", "|---|---|---|---|---|"]
     for claim in claims:
         if claim.lesson not in course:
@@ -109,7 +136,7 @@ def page(claims: list[Claim], root: Path) -> str:
                 f"tests/claims: {claim.id}: {lesson.path.name} has no section `{claim.section}`; "
                 f"it has: {', '.join(sorted(titles[claim.lesson]))}."
             )
-        verdict = claim.verdict + (" (recorded case)" if claim.hardware else "")
+        verdict = _verdict(claim, root)
         link = f"[{lesson.name}]({lesson.path.name}), {claim.section}"
         lines.append(generated.row((claim.id, claim.text, verdict, claim.finding, link)))
     return INTRO + "\n".join(lines) + "\n"

@@ -30,6 +30,7 @@ def real(
     above: float = -math.inf,
     low: float = -math.inf,
     high: float = math.inf,
+    what: str = "number",
 ) -> float:
     """Return ``value`` as a finite float.
 
@@ -39,6 +40,7 @@ def real(
         above: every value must be larger than this.
         low: the smallest value allowed.
         high: the largest value allowed.
+        what: how the error calls what is wanted, with its unit.
 
     Raises:
         TypeError: not a number (a bool is not one here).
@@ -50,7 +52,7 @@ def real(
     allowed = " and ".join(
         f"{word} {limit}" for word, limit in limits.items() if math.isfinite(limit)
     )
-    advice = f"{name}={value!r}: give a finite number {allowed}".rstrip() + "."
+    advice = f"{name}={value!r}: give a finite {what} {allowed}".rstrip() + "."
     if isinstance(value, bool | str) or not hasattr(value, "__float__"):
         raise TypeError(advice)
     number = float(value)

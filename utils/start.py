@@ -27,7 +27,8 @@ def begin(gpus: int = 2, seed: int = 42, names: bool = False, xla: bool = False)
 
     Args:
         gpus: how many GPUs the notebook uses, virtual where there are none.
-        seed: for Python's, NumPy's and TensorFlow's random numbers.
+        seed: for the random numbers of Python, NumPy and eager TensorFlow; a
+            ``tf.Graph`` has a seed of its own.
         names: True where the names of operations are the lesson: switches
             oneDNN off, which renames some (``MatMul`` to ``_MklMatMul``)
             and makes convolutions faster.

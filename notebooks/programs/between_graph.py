@@ -39,6 +39,7 @@ The order does not matter. A worker ends by itself; its last line says what happ
 A parameter server never ends: stop it with Ctrl-C. The servers ask for no password and listen
 on every network interface: use a network that you trust.
 """
+START_WARM = True  # nothing here sets what TensorFlow reads at import: a fork can run it
 PLENTY = 10**9  # more batches than any worker takes
 PRINT_EVERY = 10  # local steps
 

@@ -13,6 +13,7 @@ import sys
 
 from utils.task import prepare, read_role
 
+START_WARM = True  # nothing here sets what TensorFlow reads at import: a fork can run it
 SCRIPT = """\
 ps_hosts, worker_hosts, job, index = sys.argv[1:]
 cluster = tf.train.ClusterSpec(

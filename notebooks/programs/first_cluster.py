@@ -12,6 +12,7 @@ import os
 
 from utils.task import prepare, ran_by_task, read_role
 
+START_WARM = True  # nothing here sets what TensorFlow reads at import: a fork can run it
 INPUT = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0], [10.0, 11.0, 12.0]]
 WEIGHTS = [[1.0], [1.0], [2.0]]
 SIZES = (1, 2, 4)  # for how many workers the graph's operations are counted

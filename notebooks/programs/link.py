@@ -24,6 +24,7 @@ The order does not matter. The worker ends by itself. The parameter server never
 with Ctrl-C. The servers ask for no password and listen on every network interface: use a network
 that you trust.
 """
+START_WARM = True  # nothing here sets what TensorFlow reads at import: a fork can run it
 SIZES = (4_000, 16_000, 64_000, 256_000, 1_000_000, 4_000_000, 16_000_000)  # bytes
 NUMBER = 4  # bytes of a float32
 

@@ -17,6 +17,7 @@ def claim(
     section: str,
     finding: str,
     hardware: bool = False,
+    data: str = "",
 ) -> Callable[[Test], Test]:
     """Say which claim the decorated test settles.
 
@@ -30,9 +31,10 @@ def claim(
         lesson: the number of the lesson that shows it, such as "03".
         section: the title of its section, such as "2 · Read the log".
         finding: one sentence: what the test establishes.
-        hardware: only hardware could settle it; the test uses a recorded case.
+        hardware: only hardware could settle it.
+        data: the file under data/ that the test reads instead; the page says its origin.
     """
-    entry = Claim(id, text, verdict, lesson, section, finding, hardware)
+    entry = Claim(id, text, verdict, lesson, section, finding, hardware, data)
 
     def mark(test: Test) -> Test:
         test.claim = entry  # type: ignore[attr-defined]

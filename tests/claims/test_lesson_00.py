@@ -37,3 +37,26 @@ def test_a_graph_is_a_choice(machine):
     for _ in range(3):
         assert multiply(tf.constant([[2.0]]), tf.constant([[3.0]])) == 6.0
     assert runs == ["python"], "Python ran once, to record the graph"
+
+
+def test_a_graph_needs_a_seed_of_its_own(machine):
+    import tensorflow as tf
+
+    v1 = tf.compat.v1
+
+    def number(seed):
+        graph = tf.Graph()
+        with graph.as_default():
+            if seed is not None:
+                v1.set_random_seed(seed)
+            x = tf.random.normal([4])
+        with v1.Session(graph=graph) as session:
+            return session.run(x).tolist()
+
+    def eager():
+        tf.random.set_seed(42)
+        return tf.random.normal([4]).numpy().tolist()
+
+    assert eager() == eager(), "this is what begin fixes"
+    assert number(None) != number(None)
+    assert number(7) == number(7)

@@ -1,14 +1,17 @@
 """Claims of the classic texts that lesson 03 tries."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.claims.ledger import claim
+from tools.claims import origin
 from utils.machine import plain_name, session_config
 from utils.placement import parse, placement_log
 
-LOGS = Path(__file__).resolve().parents[2] / "data" / "logs"
+ROOT = Path(__file__).resolve().parents[2]
+LOGS = ROOT / "data" / "logs"
 
 
 @pytest.fixture
@@ -45,7 +48,10 @@ def _add_one(tf, graph, gpu):
     verdict="changed",
     lesson="03",
     section='5 · "What was placed stays": tried',
-    finding=("A variable that has run stays; a constant is placed anew when the graph grows."),
+    finding=(
+        "In a session operations with a state stay, as a variable does, with or without a value; "
+        "a constant is placed anew when the graph grows."
+    ),
 )
 def test_only_a_variable_stays_where_it_was(tf, machine):
     gpu = machine.gpus[1]
@@ -85,6 +91,22 @@ def test_without_an_earlier_run_the_variable_would_have_moved(tf, machine):
     assert plain_name(log.device_of("v")) == "GPU 1"
 
 
+def test_a_variable_without_a_value_stays_too(tf, machine):
+    graph = tf.Graph()
+
+    def without_value():
+        v = tf.compat.v1.get_variable("v", initializer=3.0)
+        return tf.compat.v1.is_variable_initialized(v)
+
+    def pulled():
+        _add_one(tf, graph, machine.gpus[1])
+        return graph.get_tensor_by_name("v/IsInitialized/VarIsInitializedOp:0")
+
+    before, after = _logged(tf, graph, without_value, pulled)
+    assert plain_name(before.device_of("v")) == "host"
+    assert plain_name(after.device_of("v")) == plain_name(after.device_of("add_one")) == "host"
+
+
 @claim(
     "C13",
     "An operation that is pinned goes where it is pinned.",
@@ -93,7 +115,8 @@ def test_without_an_earlier_run_the_variable_would_have_moved(tf, machine):
     section="2 · Pins, and what overrules them",
     finding=(
         "It does, unless it writes to or reads from a variable that is "
-        "elsewhere: the variable overrules its users' pins, silently."
+        "elsewhere: the variable overrules its users' pins. No error says so; with the placement "
+        "log on, TensorFlow writes 'Ignoring device specification' to its messages."
     ),
 )
 def test_a_variable_overrules_the_pins_of_its_users(tf, machine):
@@ -114,6 +137,31 @@ def test_a_variable_overrules_the_pins_of_its_users(tf, machine):
     assert plain_name(log.device_of("add_one")) == "GPU 0"
 
 
+OVERRULED = """
+import os
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0"  # TensorFlow's default
+import tensorflow as tf
+v1 = tf.compat.v1
+graph = tf.Graph()
+with graph.as_default():
+    with tf.device("/CPU:0"):
+        v = v1.get_variable("v", initializer=3.0)
+    with tf.device("/CPU:1"):
+        add_one = tf.raw_ops.AssignAddVariableOp(resource=v.handle, value=1.0)
+config = v1.ConfigProto(device_count={"CPU": 2}, log_device_placement=LOGGED)
+with v1.Session(graph=graph, config=config) as session:
+    session.run(v.initializer)
+    session.run(add_one)
+"""
+
+
+@pytest.mark.parametrize("logged", [True, False])
+def test_an_overruled_pin_is_reported_only_beside_the_log(fresh, logged):
+    done = fresh(OVERRULED.replace("LOGGED", str(logged)))
+    assert done.returncode == 0, done.stderr
+    assert ("Ignoring device specification" in done.stderr) is logged
+
+
 @claim(
     "C14",
     "What nobody pinned goes to GPU 0, or to the CPU without a GPU.",
@@ -121,10 +169,10 @@ def test_a_variable_overrules_the_pins_of_its_users(tf, machine):
     lesson="03",
     section="4 · The rest goes to the default device",
     finding=(
-        "So goes what no other rule places: constants follow their "
-        "consumer, Shape, Size and Rank their input."
+        "So goes what no other rule places: operations without inputs, such as constants, follow "
+        "their consumer, Shape, Size and Rank their input."
     ),
-    hardware=True,
+    data="logs/one_gpu.txt",
 )
 def test_the_default_device_is_the_last_rule(tf, machine):
     graph = tf.Graph()
@@ -147,6 +195,18 @@ def test_the_default_device_is_the_last_rule(tf, machine):
     assert {row.device[-5:] for row in rows} == {"GPU:0"}
 
 
+def test_a_placeholder_follows_its_consumer_like_a_constant(tf, machine):
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf.compat.v1.placeholder(tf.float32, [2], name="x")
+        with tf.device(machine.gpus[1]):
+            consumer = tf.negative(x)
+    config = session_config(log_placement=True)
+    with placement_log() as log, tf.compat.v1.Session(graph=graph, config=config) as session:
+        session.run(consumer, {x: [1.0, 2.0]})
+    assert plain_name(log.device_of("x")) == "GPU 1"
+
+
 @claim(
     "C15",
     "With four GPUs, everything still goes to GPU 0.",
@@ -154,7 +214,7 @@ def test_the_default_device_is_the_last_rule(tf, machine):
     lesson="03",
     section="4 · The rest goes to the default device",
     finding="In the log of a machine with four GPUs three of them get nothing.",
-    hardware=True,
+    data="logs/four_gpus.txt",
 )
 def test_four_gpus_and_one_at_work():
     rows, other = parse((LOGS / "four_gpus.txt").read_text())
@@ -163,6 +223,15 @@ def test_four_gpus_and_one_at_work():
     }, "the log shows four GPUs"
     assert {row.name for row in rows} == {"a", "b", "add"}
     assert {row.device[-5:] for row in rows} == {"GPU:0"}
+
+
+def test_constructed_logs_are_called_constructed():
+    assert {origin(path) for path in LOGS.glob("*.txt")} == {"constructed"}
+    pages = [*ROOT.glob("notebooks/0[0-4]*.ipynb"), ROOT / "TEACHING.md"]
+    assert len(pages) == 6
+    for page in pages:
+        said = re.findall(r"recorded (?:logs?|machines?)\b", page.read_text(encoding="utf-8"))
+        assert not said, f"{page.name}: {said}"
 
 
 @claim(
@@ -229,8 +298,8 @@ def test_only_the_old_scope_takes_functions(tf, machine):
     lesson="03",
     section="6 · Place by a rule of your own",
     finding=(
-        "No operation has this type: a variable's is VarHandleOp. The "
-        "function runs, matches nothing, and nobody is told."
+        "Since TensorFlow 2 a variable's type is VarHandleOp by default (VariableV2 with resource "
+        "variables off). The function runs, misses it, and no message says so."
     ),
 )
 def test_the_books_function_matches_nothing(tf, machine):
@@ -244,6 +313,48 @@ def test_the_books_function_matches_nothing(tf, machine):
     assert set(_under(tf, function).values()) == {"GPU 0"}
     assert "Variable" not in seen
     assert "VarHandleOp" in seen
+
+
+BOOKS = """
+import os
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0"  # TensorFlow's default
+import tensorflow as tf
+v1 = tf.compat.v1
+place = lambda operation: "/CPU:0" if operation.type == "Variable" else "/CPU:1"
+with tf.Graph().as_default() as graph, v1.device(place):
+    v = v1.get_variable("missed", initializer=3.0)
+config = v1.ConfigProto(device_count={"CPU": 2})
+with v1.Session(graph=graph, config=config) as session:
+    session.run(v.initializer)
+print(v.handle.op.device)
+"""
+
+
+def test_no_message_names_the_variable_that_was_missed(fresh):
+    done = fresh(BOOKS)
+    assert "CPU:1" in done.stdout, done.stderr
+    assert "missed" not in done.stderr
+
+
+def test_which_operations_have_which_type(tf):
+    with tf.Graph().as_default():
+        old = tf.compat.v1.get_variable("old", initializer=3.0, use_resource=False)
+        raw = tf.raw_ops.Variable(shape=[], dtype=tf.float32)
+    assert (old.op.type, raw.op.type) == ("VariableV2", "Variable")
+
+
+def test_what_the_device_of_a_result_tells(tf, machine):
+    @tf.function
+    def doubled(x):
+        with tf.device(machine.gpus[0]):
+            return x * 2.0
+
+    x = tf.constant(1.0)
+    for caller in (machine.host, machine.gpus[1]):
+        with tf.device(caller):
+            result = doubled(x)
+        assert plain_name(result.device) == plain_name(caller)
+        assert plain_name(result.backing_device) == "GPU 0"
 
 
 @claim(

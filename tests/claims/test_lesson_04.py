@@ -95,7 +95,7 @@ def on_xla(fresh, joined):
     section="1 · Two errors that look alike",
     finding=(
         "It is an error with strict placement; TensorFlow 2 is soft by "
-        "default, moves the operation and says nothing."
+        "default and moves the operation without an error."
     ),
 )
 @on_gpus
@@ -162,7 +162,10 @@ def test_variables_on_a_gpu_need_not_be_floats(tf):
     verdict="true",
     lesson="04",
     section="4 · Soft placement in a session",
-    finding="It does; off in a session's configuration, on by default since TensorFlow 2.",
+    finding=(
+        "It does; off in a ConfigProto, on by default since TensorFlow 2, also for a session "
+        "without a configuration. A job or task that does not exist stays an error."
+    ),
 )
 @on_gpus
 def test_soft_placement_moves_it_to_the_cpu(tf, on_xla):
@@ -174,6 +177,67 @@ def test_soft_placement_moves_it_to_the_cpu(tf, on_xla):
     assert on_xla["session, soft"] == ("ab", "host")
     assert on_xla["default of a session"] is False
     assert on_xla["default today"] is True
+
+
+@on_gpus
+def test_a_missing_gpu_is_another_gpu_where_there_is_one(tf):
+    with tf.Graph().as_default() as graph, tf.device("/GPU:7"):
+        tf.matmul([[1.0]], [[2.0]], name="product")
+    for gpus, place in ((2, "/device:GPU:0"), (0, "/device:CPU:0")):
+        placed = ImaginedMachine(gpus=gpus).place(graph, soft=True)
+        assert placed.device_of("product").endswith(place)
+
+
+def test_soft_placement_does_not_invent_a_job(tf):
+    v1 = tf.compat.v1
+    with tf.Graph().as_default() as graph, tf.device("/job:ps"):
+        x = tf.negative([1.0])
+    config = v1.ConfigProto(allow_soft_placement=True)
+    with (
+        v1.Session(graph=graph, config=config) as session,
+        pytest.raises(tf.errors.InvalidArgumentError, match="job:ps"),
+    ):
+        session.run(x)
+
+
+SILENT = """
+import os
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0"  # TensorFlow's default
+import tensorflow as tf
+with tf.device("/GPU:7"):
+    moved = tf.matmul([[1.0]], [[2.0]], name="pinned_product")
+print(moved.device)
+"""
+
+
+def test_no_message_names_the_gpu_that_is_missing(fresh):
+    done = fresh(SILENT)
+    assert done.stdout.strip().endswith("CPU:0")
+    assert done.stderr, "TensorFlow does write messages at this level"
+    assert "GPU:7" not in done.stderr and "pinned_product" not in done.stderr
+
+
+SOFT_SESSION = """
+import tensorflow as tf
+v1 = tf.compat.v1
+if OLD:
+    v1.disable_v2_behavior()
+graph = tf.Graph()
+with graph.as_default(), tf.device("/GPU:7"):
+    x = tf.negative([1.0])
+for config in (None, v1.ConfigProto()):
+    with v1.Session(graph=graph, config=config) as session:
+        try:
+            session.run(x)
+            print("soft")
+        except tf.errors.InvalidArgumentError:
+            print("strict")
+"""
+
+
+@pytest.mark.parametrize(("old", "found"), [(False, ["soft", "strict"]), (True, ["strict"] * 2)])
+def test_a_session_without_a_configuration(fresh, old, found):
+    assert fresh(SOFT_SESSION.replace("OLD", str(old))).stdout.split() == found
 
 
 @claim(

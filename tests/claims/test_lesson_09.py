@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from clusters import addresses
 
 from tests.claims.ledger import claim
 from utils.cluster import DeadlineError, LocalCluster
@@ -36,7 +37,7 @@ def first(here):
         with pytest.raises(DeadlineError) as waited:
             cluster.wait("ps 0", deadline=1)
         return SimpleNamespace(
-            results=results, report=report, addresses=cluster.addresses, waited=str(waited.value)
+            results=results, report=report, addresses=addresses(cluster), waited=str(waited.value)
         )
 
 

@@ -127,7 +127,7 @@ def _merged_on_host(run, output) -> None:
 
 @check(
     "0.3",
-    "a variable's value belongs to a session. On many machines the question "
+    "without a cluster, a variable's value belongs to one session. With one, the question "
     "where a value lives, and how long, decides what is shared (lesson 09).",
 )
 def check_00_session(run_classic) -> None:

@@ -20,7 +20,7 @@ MACHINES = {
 @check(
     "1.1",
     "the layer says what to do: restart, install, change a variable, or stop "
-    "searching. Reinstalling everything mends only two of the five.",
+    "searching. Installing TensorFlow anew corrects two of the five.",
 )
 def check_01_layers(answer: dict) -> None:
     """Compare the layers that the learner named with the diagnosis.
@@ -146,8 +146,8 @@ def _stand_in(record: dict) -> SimpleNamespace:
 
 @check(
     "1.3",
-    "devices are fixed at first use. An import, a print of the devices or a "
-    "data set above the configuration is enough to be too late.",
+    "devices are fixed at first use. A tensor, a list of the logical devices or "
+    "an import above the configuration can be enough to be too late.",
 )
 def check_01_set_up(set_up) -> None:
     """Run the learner's order of calls on a stand-in for TensorFlow.

@@ -36,7 +36,7 @@ _WHY_PLACED = {
 
 @check(
     "3.1",
-    "on a real machine each wrong guess here is a GPU that idles or a tensor "
+    "on a real machine a wrong guess here can be a GPU that idles or a tensor "
     "that travels. The log settles it.",
 )
 def check_03_placement(answer: dict) -> None:
@@ -180,7 +180,7 @@ def _doubled(value, x, weights) -> None:
 
 @check(
     "3.4",
-    "a network's log has thousands of rows. The count per device is the first thing to look at.",
+    "a network's log can have thousands of rows. Look at the count per device first.",
 )
 def check_03_count(count) -> None:
     """Compare the learner's counts with two logs.

@@ -113,8 +113,8 @@ def _all_on_gpu() -> None:
 
 @check(
     "4.2",
-    "each of these operations interrupts the work of a GPU: its inputs travel "
-    "to the host and its result travels back.",
+    "each of these operations runs on the host: what it takes from the GPU or "
+    "gives to it has to travel.",
 )
 def check_04_cpu_only(function) -> None:
     """Ask the learner's function about two graphs.
@@ -153,8 +153,8 @@ def check_04_cpu_only(function) -> None:
 
 @check(
     "4.3",
-    "without this line a benchmark of a missing GPU measures the CPU, and a "
-    "training job that you pay for leaves its GPU idle.",
+    "without this line a benchmark of a missing GPU measures another device, "
+    "and a training job that you pay for can leave its GPU idle.",
 )
 def check_04_silent(function) -> None:
     """Call the learner's function for devices that exist and one that does not.

@@ -5,19 +5,22 @@ closed while its process lives. In a network namespace of its own nobody else ca
 process namespace of its own the kernel ends everything once the first process ends.
 """
 
-import contextlib
 import json
 import os
 import selectors
-import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-HOLDER = Path(__file__).with_name("holder.py")
+from utils.cluster.forked import Forked, WarmProcess
+
+HOLDER = Path(__file__).parents[1] / "task" / "holder.py"
 START = 20.0  # seconds for a small Python program to start, on a very busy machine
 END = 10.0  # seconds for the holder to end its tasks; it kills them after two
+LOOK = 0.2  # seconds between two calls of what shows that it takes time
 
 
 class Refused(RuntimeError):
@@ -27,62 +30,79 @@ class Refused(RuntimeError):
     """
 
 
-def private_command() -> list[str] | None:
-    """Return the words before a command that give it a network and processes of its own.
-
-    None where the program `unshare` (Linux, util-linux) is missing. Where it is there, the
-    system may still refuse: then the command ends at once and says why on standard error.
-
-    Introduced in lesson 05, behind `LocalCluster`.
-    """
-    unshare = shutil.which("unshare") if sys.platform == "linux" else None
-    if unshare is None:
-        return None
-    return [unshare, "--user", "--map-root-user", "--net", "--pid", "--fork", "--kill-child"]
-
-
-class Holder:
-    """This process's end of the two pipes to the process that holds the tasks.
+class HolderPipes:
+    """This process's ends of the two pipes to the process that holds the tasks.
 
     Args:
         folder: for the log file; the holder removes it when this process dies.
         private: True for namespaces of its own.
+        warm: what forks the holder; None starts it anew.
+        seconds: how long to wait for it.
+        meanwhile: called again and again while it is waited for.
 
     Raises:
-        Refused: the system does not allow it.
+        Refused: the system does not allow it, or it has not started in time.
 
     Introduced in lesson 05, behind `LocalCluster`.
     """
 
-    def __init__(self, folder: Path, private: bool) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        private: bool,
+        warm: WarmProcess | None = None,
+        seconds: float = START,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> None:
         """Start the holder and wait until it says that it is there."""
-        before = private_command() if private else []
-        if before is None:
-            raise Refused("the program unshare (Linux, util-linux) is missing here")
-        self._log = folder / "holder.log"
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                # without site packages, which it does not need, it starts in 20 ms
-                [*before, sys.executable, "-I", "-S", str(HOLDER), str(folder)]
-                + ["--private"] * private,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                start_new_session=True,  # Ctrl-C is for this process alone
-            )
+        if private and sys.platform != "linux":
+            raise Refused("a private network needs Linux")
+        self.warm = warm
+        self._folder = folder
+        self._process: subprocess.Popen | Forked | None = None
+        commands, self._commands = os.pipe()
+        self._events, events = os.pipe()
         self._selector = selectors.DefaultSelector()
-        self._selector.register(self._process.stdout, selectors.EVENT_READ)
+        self._selector.register(self._events, selectors.EVENT_READ)
         self._unread = b""
         try:
-            self._greeting()
+            try:
+                self._start(private, commands, events)
+            finally:
+                os.close(commands)
+                os.close(events)
+            self._greeting(seconds, meanwhile)
         except BaseException:
             self.close()
             raise
 
+    def _start(self, private: bool, commands: int, events: int) -> None:
+        if self.warm:
+            try:
+                self.warm.fork_holder([commands, events], folder=str(self._folder), private=private)
+            except OSError as gone:
+                raise Refused(f"the process with TensorFlow is gone ({gone})") from gone
+            return
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                # without site packages, which it does not need, it starts in 20 ms
+                [sys.executable, "-I", "-S", str(HOLDER), str(self._folder)]
+                + ["--private"] * private,
+                stdin=commands,
+                stdout=events,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for this process alone
+            )
+
+    @property
+    def _log(self) -> Path:
+        return self._folder / "holder.log"
+
     def send(self, do: str, **details: object) -> None:
-        """Give the holder one command; see `utils/cluster/holder.py`."""
-        self._process.stdin.write(json.dumps({"do": do, **details}).encode() + b"\n")
-        self._process.stdin.flush()
+        """Give the holder one command; see `utils/task/holder.py`."""
+        text = json.dumps({"do": do, **details}).encode() + b"\n"
+        while text:
+            text = text[os.write(self._commands, text) :]
 
     def events(self, seconds: float) -> list[dict]:
         """Return what has happened, after waiting at most so long for the first event.
@@ -92,30 +112,41 @@ class Holder:
         """
         if not self._selector.select(seconds):
             return []
-        part = os.read(self._process.stdout.fileno(), 65536)
+        part = os.read(self._events, 65536)
         if not part:
-            lines = self._log.read_text(errors="replace").strip().splitlines()
-            raise Refused(lines[-1] if lines else "without giving a reason")
+            text = self._log.read_text(errors="replace") if self._log.exists() else ""
+            raise Refused((text.strip().splitlines() or ["without giving a reason"])[-1])
         *lines, self._unread = (self._unread + part).split(b"\n")
         return [json.loads(line) for line in lines]
 
     def close(self) -> None:
         """End all tasks and the holder; nothing of the cluster is alive afterwards."""
-        with contextlib.suppress(BrokenPipeError):  # it has gone already
-            self.send("stop")
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
+        with suppress(BrokenPipeError):  # it has gone already
+            self.send("stop")  # one that has not come yet will read it
+        os.close(self._commands)
         try:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(END)
-        finally:  # the kernel ends its tasks with it
-            self._process.kill()
-            self._process.wait()
+            if self._process:
+                self._end()
+        finally:
             self._selector.close()
-            self._process.stdout.close()
+            os.close(self._events)
 
-    def _greeting(self) -> None:
-        end = time.monotonic() + START
-        while not self.events(max(0.0, end - time.monotonic())):
+    def _end(self) -> None:
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(END)
+        finally:  # Linux ends its tasks with it
+            self._process.kill()
+            self._process.wait(END)
+
+    def _greeting(self, seconds: float, meanwhile: Callable[[], None]) -> None:
+        end = time.monotonic() + seconds
+        while not (said := self.events(max(0.0, min(LOOK, end - time.monotonic())))):
             if time.monotonic() >= end:
-                raise Refused(f"the process that holds the tasks did not start in {START:g} s")
+                raise Refused(f"the process that holds the tasks did not start in {seconds:g} s")
+            meanwhile()
+        if self.warm:
+            try:
+                self._process = Forked(said[0]["pid"])
+            except ProcessLookupError as gone:
+                raise Refused("it has ended at once") from gone

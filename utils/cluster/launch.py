@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from utils.cluster.forked import can_fork, warm_environment
 from utils.cluster.member import Task
 from utils.cluster.ports import free_ports
 from utils.cluster.processes import ClusterError, PortTaken, Processes
@@ -34,6 +35,10 @@ class Launch:
     roles: tuple[tuple[str, int], ...]
     arguments: tuple[str, ...]
     tf_config: bool
+
+    def warm(self) -> dict[str, str] | None:
+        """Return what the process had that tasks can be forked from; None: start them anew."""
+        return warm_environment(environment("worker")) if can_fork(self.program) else None
 
     def start_all(self, processes: Processes) -> None:
         """Give every task an address, start it, and wait until all are ready.

@@ -12,7 +12,14 @@ from pathlib import Path
 
 from utils.cluster.launch import Launch
 from utils.cluster.member import Task
-from utils.cluster.processes import ClusterError, DeadlineError, PortTaken, Processes, positive
+from utils.cluster.processes import (
+    ClusterError,
+    DeadlineError,
+    PortTaken,
+    Processes,
+    check_deadline,
+)
+from utils.numbers import whole
 
 __all__ = ["ClusterError", "DeadlineError", "LocalCluster"]
 
@@ -60,12 +67,12 @@ class LocalCluster:
             raise FileNotFoundError(f"program={str(program)!r}: there is no such file here.")
         if isinstance(arguments, str):
             raise TypeError(f"arguments={arguments!r}: give a list of words, as in ['--sync'].")
-        roles = [("ps", index) for index in range(_count("ps", ps, 0))]
-        roles += [("worker", index) for index in range(_count("workers", workers, 1))]
+        roles = [("ps", index) for index in range(whole("ps", ps, 0))]
+        roles += [("worker", index) for index in range(whole("workers", workers, 1))]
         self._launch = Launch(
             Path(program), tuple(roles), tuple(str(word) for word in arguments), tf_config
         )
-        self._deadline = positive(deadline)
+        self._deadline = check_deadline(deadline)
         self._wanted = isolated
         self._running = False
         self._processes: Processes | None = None
@@ -75,7 +82,7 @@ class LocalCluster:
         if self._running:
             raise ClusterError("This cluster runs already: leave its `with` block first.")
         for tries_left in reversed(range(TRIES)):
-            self._processes = Processes(self._wanted, self._deadline)
+            self._processes = Processes(self._wanted, self._deadline, self._launch.warm())
             self._running = True
             try:
                 self._launch.start_all(self._processes)
@@ -97,16 +104,6 @@ class LocalCluster:
     def isolated(self) -> bool | None:
         """Whether the cluster has a network of its own; None before it starts."""
         return self._processes.isolated if self._processes else None
-
-    @property
-    def folder(self) -> Path:
-        """The folder that the tasks run in; it is removed at the end."""
-        return self._now().folder
-
-    @property
-    def addresses(self) -> dict[str, str]:
-        """Where each task's server listens, in rank order."""
-        return {name: task.address for name, task in self._last().tasks.items()}
 
     def command(self, task: str) -> str:
         """Return what to type in a terminal to start this task by hand."""
@@ -234,11 +231,3 @@ class LocalCluster:
         if not task.alive:
             raise ClusterError(f"{name} is not running: it {task.ending()}.")
         return task
-
-
-def _count(name: str, value: int, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name}={value!r}: give a whole number, {least} or more.")
-    if value < least:
-        raise ValueError(f"{name}={value}: give a whole number, {least} or more.")
-    return value

@@ -1,16 +1,17 @@
 """The processes of a cluster while it runs: started, signalled, waited for, and ended together."""
 
 import contextlib
-import math
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from utils.cluster.isolation import Holder, Refused
+from utils.cluster.forked import warm_environment, warm_process
+from utils.cluster.isolation import HolderPipes, Refused
 from utils.cluster.live import LiveLine
 from utils.cluster.member import Task
+from utils.numbers import real
 
 OPEN = "The ports of this cluster are open to the network, without a password"
 MOST_SEEN = 40  # characters of each task in the line that shows progress
@@ -44,6 +45,7 @@ class Processes:
     Args:
         isolated: None for a private network where allowed; True insists; False declines.
         deadline: seconds to wait for anything before giving up.
+        warm: what a process must have imported TensorFlow with to be forked; None starts anew.
 
     Raises:
         ClusterError: a private network is insisted on, and the system refuses it.
@@ -51,11 +53,12 @@ class Processes:
     Introduced in lesson 05, behind `LocalCluster`.
     """
 
-    def __init__(self, isolated: bool | None, deadline: float) -> None:
+    def __init__(self, isolated: bool | None, deadline: float, warm: dict[str, str] | None) -> None:
         """Make the folder and start the process that will hold the tasks."""
         self.tasks: dict[str, Task] = {}
         self.folder = Path(tempfile.mkdtemp(prefix="cluster-"))
         self._deadline = deadline
+        self._warm = warm
         self._live = LiveLine()
         self._texts: dict[str, tuple[str, str]] | None = None
         try:
@@ -64,26 +67,45 @@ class Processes:
             shutil.rmtree(self.folder)
             raise
 
-    def _hold(self, wanted: bool | None) -> tuple[bool, Holder]:
+    def _hold(self, wanted: bool | None) -> tuple[bool, HolderPipes]:
         reason = "isolated=False"
         if wanted is not False:
             try:
-                return True, Holder(self.folder, private=True)
+                return True, self._pipes(private=True)
             except Refused as refused:
                 if wanted:
                     raise ClusterError(f"isolated=True is refused here: {refused}.") from refused
                 reason = str(refused)
         self._live.note(f"{OPEN} ({reason}): start it on a network that you trust.")
-        return False, Holder(self.folder, private=False)
+        return False, self._pipes(private=False)
+
+    def _pipes(self, private: bool) -> HolderPipes:
+        warm = None if self._warm is None else warm_process(self._warm)
+        if warm:
+            try:
+                with contextlib.suppress(Refused):  # start it anew, or hear the same reason again
+                    return HolderPipes(self.folder, private, warm, self._deadline, self._show_start)
+            finally:
+                self._live.clear()
+        return HolderPipes(self.folder, private)
+
+    def _show_start(self) -> None:
+        self._live.show("starting")
 
     def start(self, task: Task, argv: Sequence[str], env: dict[str, str]) -> None:
         """Start a task in the folder, with output and log in files there."""
         task.starts += 1
         task.state, task.code = "running", None
-        out, log = str(task.out), str(task.log)
-        folder = str(self.folder)
+        warm = self._holder.warm
         self._send(
-            "start", task=task.name, argv=list(argv), env=env, folder=folder, out=out, log=log
+            "start",
+            task=task.name,
+            argv=list(argv),
+            env=env,
+            folder=str(self.folder),
+            out=str(task.out),
+            log=str(task.log),
+            warm=warm is not None and warm.environment == warm_environment(env),
         )
 
     def signal(self, task: Task, number: int) -> None:
@@ -102,7 +124,7 @@ class Processes:
         Raises:
             DeadlineError: it was not true in time: those that are `late` have not done `what`.
         """
-        seconds = self._deadline if deadline is None else positive(deadline)
+        seconds = self._deadline if deadline is None else check_deadline(deadline)
         end = time.monotonic() + seconds
         try:
             while True:
@@ -172,13 +194,9 @@ class Processes:
         return text
 
 
-def positive(seconds: float) -> float:
+def check_deadline(seconds: float) -> float:
     """Return a number of seconds above 0, or raise TypeError or ValueError.
 
     Introduced in lesson 05, behind `LocalCluster`.
     """
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        raise TypeError(f"deadline={seconds!r}: give a number of seconds, such as 60.")
-    if not 0 < seconds < math.inf:
-        raise ValueError(f"deadline={seconds!r}: give a number of seconds above 0, such as 60.")
-    return seconds
+    return real("deadline", seconds, above=0, what="number of seconds")

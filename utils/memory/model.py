@@ -13,6 +13,11 @@ from utils.memory.pool import Memory, Pool, default_limit_mb
 from utils.numbers import real, whole
 
 LABEL = "MODEL of TensorFlow's GPU memory (utils/memory/model.py), nothing measured"
+# A Tesla T4: 15,360 MB in nvidia-smi, 15,102 for CUDA (data/nvidia_smi/README.md).
+DRIVER_MB = 15360 - 15102
+# Fitted, not measured: what is left of these when TensorFlow has its reserve and the pool of
+# 13,756 MB that a free T4 logged (https://www.tensorflow.org/guide/tf_numpy_type_promotion).
+CONTEXT_MB = 15102 - 1050 - 13756
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class Program:
         needs_mb: what its tensors need on its GPU 0, where TensorFlow puts
             what is not pinned: one number for as long as others run, or one
             per time step; then it ends after the last.
-        fraction: part of each card's total memory, above 0, at most 1
+        fraction: part of each card's memory that CUDA shows, above 0, at most 1
             (``per_process_gpu_memory_fraction``).
         limit_mb: memory of each visible card in MB (``memory_limit``).
         growth: take memory as it is needed (``set_memory_growth``).
@@ -132,6 +137,7 @@ class Fit:
     Attributes:
         cards, programs: as given.
         context_mb: memory per program and card outside TensorFlow's pool.
+        driver_mb: memory of each card that CUDA does not show.
         pools: for (program name, card number) what TensorFlow's pool holds
             in each time step, in MB; None when the program does not run.
         failures: one for each program that does not fit.
@@ -142,6 +148,7 @@ class Fit:
     cards: tuple[Card, ...]
     programs: tuple[Program, ...]
     context_mb: int
+    driver_mb: int
     pools: dict[tuple[str, int], tuple[int | None, ...]]
     failures: tuple[Failure, ...]
 
@@ -175,7 +182,11 @@ class Fit:
 
 
 def do_they_fit(
-    cards: Sequence[Card], programs: Sequence[Program], *, context_mb: int = 550
+    cards: Sequence[Card],
+    programs: Sequence[Program],
+    *,
+    context_mb: int = CONTEXT_MB,
+    driver_mb: int = DRIVER_MB,
 ) -> Fit:
     """Say what each program reserves on the cards it sees, and who fails.
 
@@ -188,10 +199,11 @@ def do_they_fit(
         programs: with different names. Their numbers in ``visible`` count
             as with ``CUDA_DEVICE_ORDER=PCI_BUS_ID``.
         context_mb: memory that a program holds on each card outside
-            TensorFlow's pool, above all CUDA's context. With 550 the default
-            on a Tesla T4 comes out as 13,760 MB; TensorFlow logged 13,756
-            (https://www.tensorflow.org/guide/tf_numpy_type_promotion). Other
-            cards and drivers differ by some hundred MB.
+            TensorFlow's pool, above all CUDA's context. The default is
+            fitted to one log of a Tesla T4; other cards and drivers differ
+            by some hundred MB.
+        driver_mb: what nvidia-smi counts of each card and CUDA does not
+            show. The default is that of a Tesla T4.
 
     Returns:
         A ``Fit``; printed, a table under the word MODEL.
@@ -211,7 +223,7 @@ def do_they_fit(
         whole(f"memory_mb of card {card.index}", card.memory_mb, 1)
     seen = {p.name: visible_cards(cards, p.visible, "PCI_BUS_ID") for p in programs}
     steps = max((program.starts + program.lasts for program in programs), default=0)
-    run, held = _Run(cards, context_mb), defaultdict(dict)
+    run, held = _Run(cards, context_mb, driver_mb), defaultdict(dict)
     for step in range(steps):
         needs = {program.name: program.needs(step, steps) for program in programs}
         for name in names:
@@ -227,14 +239,14 @@ def do_they_fit(
         for name in names
         for card in seen[name]
     }
-    return Fit(cards, programs, context_mb, pools, tuple(run.failures.values()))
+    return Fit(cards, programs, context_mb, driver_mb, pools, tuple(run.failures.values()))
 
 
 class _Run:
     """Programs come to the cards, take memory, fail or end."""
 
-    def __init__(self, cards: tuple[Card, ...], context_mb: int) -> None:
-        self.memory = Memory(cards, context_mb)
+    def __init__(self, cards: tuple[Card, ...], context_mb: int, driver_mb: int) -> None:
+        self.memory = Memory(cards, context_mb, driver_mb)
         self.failures: dict[str, Failure] = {}
 
     def advance(self, program: Program, seen, need: int, step: int) -> None:
@@ -258,7 +270,7 @@ class _Run:
             return False
         limit = default_limit_mb(free, card.capability)
         if program.fraction is not None:
-            limit = int(card.memory_mb * program.fraction)
+            limit = int(self.memory.total_mb[on] * program.fraction)
         if program.limit_mb is not None:
             limit = program.limit_mb
         pool = self.memory.pools[name, on] = Pool(limit, growth=program.growth)

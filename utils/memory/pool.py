@@ -93,16 +93,16 @@ class Memory:
     Introduced in lesson 02, behind ``do_they_fit``.
     """
 
-    def __init__(self, cards: tuple[Card, ...], context_mb: int) -> None:
+    def __init__(self, cards: tuple[Card, ...], context_mb: int, driver_mb: int) -> None:
         """Start with empty cards; a context takes ``context_mb`` per program."""
-        self.cards = {card.index: card for card in cards}
+        self.total_mb = {card.index: card.memory_mb - driver_mb for card in cards}
         self.context_mb = context_mb
         self.pools: dict[tuple[str, int], Pool] = {}
 
     def free_mb(self, card: int) -> int:
         """Return what is free on a card."""
         held = [pool.held_mb for (_, on), pool in self.pools.items() if on == card]
-        return self.cards[card].memory_mb - sum(held) - len(held) * self.context_mb
+        return self.total_mb[card] - sum(held) - len(held) * self.context_mb
 
     def extend(self, name: str, card: int, need_mb: int) -> bool:
         """Let a program's pool on a card take what is needed, if it can."""

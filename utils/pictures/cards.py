@@ -25,8 +25,9 @@ TEXT = {"fontsize": 12, "zorder": 4}
 def cards_diagram(fit: Fit, *, title: str, ax: Axes | None = None) -> Axes:
     """Draw each card as a column, filled with what the programs hold there in the end.
 
-    A block is a program's memory on that card, its CUDA context included; the
-    strong part at its bottom is what it uses. A program that has failed stands
+    A column is what CUDA shows of a card. A block is a program's memory on it,
+    its CUDA context included; the strong part at its bottom is what it uses,
+    context and tensors. A program that has failed stands
     at the right, outside the cards, as high as what it needs, with the reason.
 
     Args:
@@ -47,7 +48,7 @@ def cards_diagram(fit: Fit, *, title: str, ax: Axes | None = None) -> Axes:
     ax = axes(ax, (max(1.4 + 1.6 * wide, 6.5), 4.4), layout="constrained")
     for column, card in enumerate(fit.cards):
         _draw_card(ax, fit, column, card)
-    highest = max(card.memory_mb for card in fit.cards) / 1024
+    highest = (max(card.memory_mb for card in fit.cards) - fit.driver_mb) / 1024
     right = len(fit.cards) * (BAR + GAP)
     for failure in fit.failures:
         _draw_failed(ax, fit, failure, right, highest / 2)
@@ -132,7 +133,7 @@ def _draw_card(ax: Axes, fit: Fit, column: int, card: Card) -> None:
         text = f"{program.name}: {height:.1f} GB"
         words(ax, left + BAR / 2, bottom + height / 2, text, pad=2, **TEXT)
         bottom += height
-    whole = card.memory_mb / 1024
+    whole = (card.memory_mb - fit.driver_mb) / 1024
     ax.bar(left, whole, BAR, align="edge", fill=False, edgecolor=EDGE, linewidth=2)
     if whole - bottom > 0.06 * whole:
         text = f"free: {whole - bottom:.1f} GB"

@@ -139,7 +139,7 @@ def parse(text: str) -> tuple[list[Placement], str]:
         that repeats a row with a time stamp before it (the placer writes
         each row to both descriptors at log level 0) is neither.
 
-    Introduced in lesson 03, to read the recorded logs of GPU machines.
+    Introduced in lesson 03, to read the constructed logs of GPU machines.
     """
     rows, other = [], []
     for line in text.splitlines(keepends=True):
