@@ -60,7 +60,7 @@ NO_NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("value", FOURS, ids=repr)
+@pytest.mark.parametrize("value", FOURS, ids=lambda value: type(value).__name__)
 def test_four(value):
     for kind, result in ((int, to.whole(value)), (float, to.number(value))):
         assert result == 4
