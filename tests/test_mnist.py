@@ -1,11 +1,9 @@
 """utils.training.mnist: the data file, loading, shards and batches."""
 
 import hashlib
-import io
 import re
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -36,10 +34,6 @@ def data_file(tmp_path, monkeypatch):
     return path
 
 
-def save(path, arrays):
-    np.savez_compressed(path, **arrays)
-
-
 # The file
 
 
@@ -49,7 +43,7 @@ def test_file_is_small_and_the_readme_records_it():
     readme = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
     row = f"| the file, {len(content):,} bytes | `{hashlib.sha256(content).hexdigest()}` |"
     assert row in readme, "restore the file: git checkout -- data/mnist.npz"
-    assert f"| its content | `{mnist.CHECKSUM}` |" in readme
+    assert hashlib.sha256(content).hexdigest() == mnist.SHA256
 
 
 def test_readme_table_of_arrays_is_right(arrays):
@@ -159,97 +153,16 @@ def test_folder_in_place_of_the_file(data_file):
     assert_load_says(data_file, "cannot be read")
 
 
-@pytest.mark.parametrize("keep", [0, 1, 1000, 1_000_000, -1])
-def test_truncated_file(data_file, keep):
-    data_file.write_bytes(COURSE_FILE.read_bytes()[:keep])
-    assert_load_says(data_file, "is damaged or incomplete")
-
-
 @pytest.mark.parametrize(
-    "content", [b"version https://example.org/pointer\n", b"\x93NUMPY\x01\x00v\x00"]
+    "damage",
+    [lambda c: b"", lambda c: c[:-1], lambda c: c[:1000] + b"?" + c[1001:], lambda c: c + b"\0"],
 )
-def test_something_else_in_place_of_the_file(data_file, content):
-    data_file.write_bytes(content)
-    assert_load_says(data_file, "is damaged or incomplete")
-
-
-def test_changed_bytes_are_never_loaded_as_data(tmp_path, arrays):
+def test_a_damaged_file_is_never_loaded_and_the_failure_is_not_remembered(data_file, damage):
     content = COURSE_FILE.read_bytes()
-    # The head, the zip directory at the end, and places all over the middle.
-    places = [*range(0, 80, 7), *range(len(content) - 480, len(content), 17)]
-    places += range(1000, len(content), len(content) // 12)
-    refused = 0
-    for place in places:
-        path = tmp_path / f"{place}.npz"
-        changed = bytearray(content)
-        changed[place] ^= 0xFF
-        path.write_bytes(changed)
-        try:
-            found = mnist.read(path)
-        except mnist.MnistFileError:
-            refused += 1
-        else:  # a byte that carries no data, such as a time in the zip directory
-            assert all(np.array_equal(found[name], arrays[name]) for name in mnist.ARRAYS)
-    assert refused > len(places) / 2
-
-
-def test_failure_is_not_remembered(data_file):
-    assert_load_says(data_file, "is missing")
-    data_file.write_bytes(COURSE_FILE.read_bytes()[:-1])
-    assert_load_says(data_file, "is damaged")
-    data_file.write_bytes(COURSE_FILE.read_bytes())
-    assert len(mnist.load().train_labels) == 10_000
-
-
-@pytest.mark.parametrize("name", list(mnist.ARRAYS))
-def test_array_missing(data_file, arrays, name):
-    save(data_file, {key: value for key, value in arrays.items() if key != name})
-    assert_load_says(data_file, f"{name}.npy")
-
-
-@pytest.mark.parametrize(
-    "name, change, problem",
-    [
-        ("train_images", lambda a: a[:-1], "train_images is uint8 of shape (9999, 28, 28), not"),
-        ("test_images", lambda a: a.reshape(-1, 784), "test_images is uint8 of shape (2000, 784)"),
-        ("train_labels", lambda a: a.astype(np.int64), "train_labels is int64 of shape (10000,)"),
-        ("train_labels", lambda a: a[::-1], "the checksum of its content is"),
-        ("test_images", lambda a: 255 - a, "the checksum of its content is"),
-        ("test_index", lambda a: a[::-1], "the checksum of its content is"),
-    ],
-)
-def test_wrong_arrays(data_file, arrays, name, change, problem):
-    save(data_file, arrays | {name: change(arrays[name])})
-    assert_load_says(data_file, problem)
-
-
-def test_pickled_objects_are_refused(data_file, arrays):
-    with zipfile.ZipFile(data_file, "w") as archive:
-        for name in mnist.ARRAYS:
-            member = io.BytesIO()
-            np.save(member, np.array([arrays], dtype=object), allow_pickle=True)
-            archive.writestr(f"{name}.npy", member.getvalue())
-    assert_load_says(data_file, "is damaged or incomplete")
-
-
-def test_same_content_compressed_otherwise_is_accepted(data_file, arrays):
-    np.savez(data_file, **arrays)
-    np.testing.assert_array_equal(mnist.load().test_images, arrays["test_images"])
-
-
-def test_checksum_depends_on_name_type_shape_and_bytes_only():
-    array = np.arange(6, dtype=np.uint8).reshape(2, 3)
-    other = {
-        "name": {"b": array},
-        "type": {"a": array.astype(np.int8)},
-        "shape": {"a": array.reshape(3, 2)},
-        "bytes": {"a": array + 1},
-    }
-    expected = mnist.checksum({"a": array})
-    assert all(mnist.checksum(arrays) != expected for arrays in other.values())
-    assert mnist.checksum({"a": np.asfortranarray(array)}) == expected
-    two = {"a": array, "b": array + 1}
-    assert mnist.checksum(two) == mnist.checksum(dict(reversed(two.items())))
+    data_file.write_bytes(damage(content))
+    assert_load_says(data_file, "is damaged or not the course's")
+    data_file.write_bytes(content)
+    assert len(mnist.load().train_labels) == mnist.TRAIN
 
 
 # inputs
@@ -348,13 +261,6 @@ def test_shards_take_a_numpy_integer_and_are_read_only():
     assert not images.flags.writeable and not labels.flags.writeable
 
 
-@pytest.mark.parametrize("n", [0, -1, 10_001, 2.0, "2", None, True])
-def test_shards_refuse_a_wrong_n(n):
-    message = "n must be a whole number from 1 to 10000 (the number of training images), but is "
-    with pytest.raises(ValueError, match=re.escape(message + repr(n))):
-        mnist.shards(n)
-
-
 # batches
 
 X = np.arange(10) * 10
@@ -435,24 +341,19 @@ def test_lists_are_accepted():
     assert x.shape == (2, 1) and x[:, 0].tolist() == y.tolist()
 
 
-@pytest.mark.parametrize("size", [0, -3, 11, 2.5, "3", None, True])
-def test_wrong_size_is_refused_at_the_call(size):
-    message = "size must be a whole number from 1 to 10 (the number of examples), but is "
-    with pytest.raises(ValueError, match=re.escape(message + repr(size))):
-        mnist.batches(X, Y, size)
-
-
-@pytest.mark.parametrize("steps", [0, -1, 1.5, False])
-def test_wrong_steps_are_refused_at_the_call(steps):
-    message = f"steps must be a whole number at least 1, but is {steps}"
-    with pytest.raises(ValueError, match=message):
-        mnist.batches(X, Y, 3, steps=steps)
-
-
-@pytest.mark.parametrize("seed", [-1, 2**32, 0.5, None])
-def test_wrong_seed_is_refused_at_the_call(seed):
-    with pytest.raises(ValueError, match="seed must be a whole number from 0 to 4294967295"):
-        mnist.batches(X, Y, 3, seed=seed)
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mnist.shards(0), "n=0: give a whole number from 1 to 10000"),
+        (lambda: mnist.shards("2"), "n='2': give a whole number from 1 to 10000"),
+        (lambda: mnist.batches(X, Y, 11), "size=11: give a whole number from 1 to 10"),
+        (lambda: mnist.batches(X, Y, 3, steps=0), "steps=0: give a whole number of at least 1"),
+        (lambda: mnist.batches(X, Y, 3, seed=-1), "seed=-1: give a whole number from 0 to"),
+    ],
+)
+def test_wrong_numbers_are_refused_at_the_call(call, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()
 
 
 @pytest.mark.parametrize("x, y", [(X, Y[:-1]), (X[:0], Y[:0]), (np.float32(1), Y)])

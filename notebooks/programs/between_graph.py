@@ -86,7 +86,7 @@ def arguments(words: list[str]) -> tuple[argparse.Namespace, Role]:
 def check(options, role):
     """Raise ValueError for numbers that make no sense in this cluster."""
     workers = len(role.cluster["worker"])
-    largest = mnist.ARRAYS["train_images"][1][0] // workers  # of the smallest shard
+    largest = mnist.TRAIN // workers  # of the smallest shard
     allowed = {
         "steps": (1, PLENTY), "batch": (1, largest), "seed": (0, 2**32 - 1),
         "checkpoint_every": (1, PLENTY), "patience": (1, 10**6), "spare": (0, workers - 1),

@@ -6,9 +6,7 @@ where they come from. This module needs NumPy only: it never imports TensorFlow.
 
 import hashlib
 import io
-import operator
-import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,20 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from utils import DATA
+from utils.numbers import whole
 
 FILE = DATA / "mnist.npz"
 
-# What the file must hold: name -> (type, shape). Each index array gives the position, from 0,
-# of every chosen image in the original MNIST files.
-ARRAYS = {
-    "train_images": ("uint8", (10_000, 28, 28)),
-    "train_labels": ("uint8", (10_000,)),
-    "train_index": ("uint16", (10_000,)),
-    "test_images": ("uint8", (2_000, 28, 28)),
-    "test_labels": ("uint8", (2_000,)),
-    "test_index": ("uint16", (2_000,)),
-}
-CHECKSUM = "b3ce3a68fca2f42000eb3dbf4190ddde998d5a6d1b982ee5598c737a78540171"
+SHA256 = "08266e906a42d79394ba3951fd19713fa8f3794129dfa2a3608867e18ee433d1"  # of the file
+TRAIN, TEST = 10_000, 2_000  # images
 
 
 class MnistFileError(RuntimeError):
@@ -90,11 +80,11 @@ def shards(n: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Cut the training set into `n` shards: a list of n pairs (images, labels).
 
     No image is in two shards, and together they are the whole training set. If `n` does not
-    divide 10,000, the first shards have one image more than the others. Raises `ValueError`
-    unless 1 <= n <= 10,000. Introduced in lesson 06.
+    divide 10,000, the first shards have one image more than the others. Raises `TypeError` or
+    `ValueError` unless `n` is a whole number from 1 to 10,000. Introduced in lesson 06.
     """
     data = load()
-    n = _whole("n", n, 1, len(data.train_labels), "the number of training images")
+    n = whole("n", n, 1, TRAIN)
     images = np.array_split(data.train_images, n)
     labels = np.array_split(data.train_labels, n)
     return list(zip(images, labels, strict=True))
@@ -118,32 +108,18 @@ def batches(
             "x and y must hold one row per example, equally many and at least one, but have "
             f"shapes {x.shape} and {y.shape}."
         )
-    size = _whole("size", size, 1, len(x), "the number of examples")
-    seed = _whole("seed", seed, 0, 2**32 - 1, "the largest seed")
-    steps = len(x) // size if steps is None else _whole("steps", steps, 1)
+    size = whole("size", size, 1, len(x))
+    seed = whole("seed", seed, 0, 2**32 - 1)
+    steps = len(x) // size if steps is None else whole("steps", steps, 1)
     # A generator would report a wrong argument only at the first batch; this call reports now.
     return _batches(x, y, size, seed, steps)
 
 
-def checksum(arrays: Mapping[str, np.ndarray]) -> str:
-    """Return the SHA-256 of the arrays: of name, type, shape and bytes of each, by name.
-
-    It is taken of the content, not of the file, because two versions of zlib may compress
-    the same content differently. Introduced in lesson 05, behind `load`.
-    """
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        digest.update(array)
-    return digest.hexdigest()
-
-
 def read(path: Path) -> dict[str, np.ndarray]:
-    """Read and verify the file at `path`; return its six arrays by name (see `ARRAYS`).
+    """Return the arrays of the file at `path` by name, if it is the course's file.
 
-    Raises `MnistFileError` if the file is missing or differs from what is recorded here.
-    Introduced in lesson 05, behind `load`.
+    Its SHA-256 is compared before anything in it is looked at. Raises `MnistFileError` if the
+    file is missing, damaged or another one. Introduced in lesson 05, behind `load`.
     """
     try:
         content = path.read_bytes()
@@ -151,22 +127,10 @@ def read(path: Path) -> dict[str, np.ndarray]:
         raise _file_error(path, "is missing") from None
     except OSError as error:
         raise _file_error(path, f"cannot be read ({error.strerror})") from error
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            arrays = {name: _member(archive, name) for name in ARRAYS}
-    # A damaged zip raises any of a dozen types, depending on the byte that is wrong.
-    except Exception as error:
-        cause = f"{type(error).__name__}: {error}"
-        raise _file_error(path, f"is damaged or incomplete ({cause})") from error
-    for name, (dtype, shape) in ARRAYS.items():
-        found = arrays[name]
-        if found.dtype != dtype or found.shape != shape:
-            what = f"{name} is {found.dtype} of shape {found.shape}, not {dtype} of shape {shape}"
-            raise _file_error(path, f"is not the course's file: {what}")
-    if (found := checksum(arrays)) != CHECKSUM:
-        what = f"the checksum of its content is {found}, not {CHECKSUM}"
-        raise _file_error(path, f"is not the course's file: {what}")
-    return arrays
+    if (found := hashlib.sha256(content).hexdigest()) != SHA256:
+        raise _file_error(path, f"is damaged or not the course's (its SHA-256 is {found})")
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        return dict(arrays)
 
 
 @cache
@@ -181,10 +145,6 @@ def _load(path: Path) -> Mnist:
     for array in vars(data).values():
         array.flags.writeable = False
     return data
-
-
-def _member(archive: zipfile.ZipFile, name: str) -> np.ndarray:
-    return np.load(io.BytesIO(archive.read(f"{name}.npy")), allow_pickle=False)
 
 
 def _file_error(path: Path, problem: str) -> MnistFileError:
@@ -206,18 +166,3 @@ def _batches(
             order = random.permutation(len(x))
         rows = order[position * size : (position + 1) * size]
         yield x[rows], y[rows]
-
-
-def _whole(name: str, value: int, low: int, high: int | None = None, what: str = "") -> int:
-    """Return `value` as an int, or say which whole numbers are allowed."""
-    allowed = f"at least {low}" if high is None else f"from {low} to {high} ({what})"
-    wrong = ValueError(f"{name} must be a whole number {allowed}, but is {value!r}.")
-    if isinstance(value, bool):  # a whole number for Python, but never meant as one here
-        raise wrong
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise wrong from None
-    if number < low or (high is not None and number > high):
-        raise wrong
-    return number
