@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from utils.machine import Machine, check_count, devices, plain_name, virtual_gpus
+from utils.machine import Machine, devices, plain_name, virtual_gpus
 
 FULL = "/job:localhost/replica:0/task:0/device:"
 
@@ -207,14 +207,6 @@ def test_out_of_range(machine_with, value):
     with pytest.raises(ValueError, match=rf"gpus={value}: give a whole number from 1 to 64"):
         virtual_gpus(value)
     assert (config.parts, config.initialised, devices._machine) == ({}, False, None)
-
-
-def test_count_comes_back_as_a_plain_int():
-    assert [check_count(value, "n") for value in (1, 64)] == [1, 64]
-    assert type(check_count(np.int32(7), "n")) is int
-    assert check_count(0, "seed", 0, 2**32 - 1) == 0
-    with pytest.raises(ValueError, match=r"seed=4294967296: .* from 0 to 4294967295"):
-        check_count(2**32, "seed", 0, 2**32 - 1)
 
 
 @pytest.mark.parametrize(

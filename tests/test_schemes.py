@@ -127,16 +127,16 @@ def test_counts_from_one_on(job):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"bandwidth": 0}, "bandwidth=0: give a number above 0"),
-        ({"speed": -1.0}, "speed=-1.0: give a number above 0"),
-        ({"memory": float("nan")}, "memory=nan: give a number above 0"),
+        ({"bandwidth": 0}, "bandwidth=0: give a finite number greater than 0"),
+        ({"speed": -1.0}, "speed=-1.0: give a finite number greater than 0"),
+        ({"memory": float("nan")}, "memory=nan: give a finite number greater than 0"),
         ({"latency": -1e-3}, "latency=-0.001: give seconds, 0 or more"),
     ],
 )
 def test_sizes_and_speeds_above_zero(changes, message):
     with pytest.raises(ValueError, match=message):
         choose(JOB, fleet(**changes))
-    with pytest.raises(ValueError, match="work=0: give a number above 0"):
+    with pytest.raises(ValueError, match="work=0: give a finite number greater than 0"):
         choose(Job(2000, 2, 10, 0, 40), fleet())
 
 

@@ -87,8 +87,8 @@ def test_bad_arguments_then_good_ones(fresh):
     """
         )
     )
-    whole = "give a whole number from 1 to 64, such as gpus=2."
-    seed = "give a whole number from 0 to 4294967295, such as seed=2."
+    whole = "give a whole number from 1 to 64."
+    seed = "give a whole number from 0 to 4294967295."
     assert said["bad"] == [
         ["ValueError", f"gpus=0: {whole}"],
         ["ValueError", f"gpus=-1: {whole}"],

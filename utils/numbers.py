@@ -2,6 +2,7 @@
 
 import math
 import operator
+from numbers import Real
 
 
 def whole(name: str, value: int, low: int, high: int | None = None) -> int:
@@ -14,12 +15,14 @@ def whole(name: str, value: int, low: int, high: int | None = None) -> int:
     Introduced in lesson 08, behind ``VirtualClock``.
     """
     allowed = f"of at least {low}" if high is None else f"from {low} to {high}"
-    advice = f"{name}={value!r}: give a whole number {allowed}."
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(advice)
-    number = operator.index(value)
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:  # NumPy's booleans and arrays, too
+        number = None
+    if number is None:
+        raise TypeError(f"{name}={value!r}: give a whole number {allowed}.")
     if number < low or (high is not None and number > high):
-        raise ValueError(advice)
+        raise ValueError(f"{name}={number}: give a whole number {allowed}.")
     return number
 
 
@@ -53,7 +56,7 @@ def real(
         f"{word} {limit}" for word, limit in limits.items() if math.isfinite(limit)
     )
     advice = f"{name}={value!r}: give a finite {what} {allowed}".rstrip() + "."
-    if isinstance(value, bool | str) or not hasattr(value, "__float__"):
+    if isinstance(value, bool) or not isinstance(value, Real):  # NumPy's numbers are Real, too
         raise TypeError(advice)
     number = float(value)
     fits = number > above and low <= number <= high

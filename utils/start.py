@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 from utils import style
 from utils.machine import Machine, captured, devices, write_back
+from utils.numbers import whole
 
 LARGEST_SEED = 2**32 - 1
 XLA_DEVICES = "--tf_xla_enable_xla_devices"
@@ -46,8 +47,8 @@ def begin(gpus: int = 2, seed: int = 42, names: bool = False, xla: bool = False)
     Introduced in lesson 00.
     """
     global _begun
-    gpus = devices.check_count(gpus, "gpus")
-    seed = devices.check_count(seed, "seed", 0, LARGEST_SEED)
+    gpus = whole("gpus", gpus, 1, devices.MOST_GPUS)
+    seed = whole("seed", seed, 0, LARGEST_SEED)
     for name, value in {"names": names, "xla": xla}.items():
         if not isinstance(value, bool):
             raise TypeError(f"{name}={value!r}: give True or False.")

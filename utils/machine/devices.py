@@ -6,10 +6,11 @@ limit. Where there are at least n GPUs, the real ones are used. A notebook
 writes ``tf.device(machine.gpus[0])`` and runs unchanged on all of them.
 """
 
-import operator
 import os
 import re
 from dataclasses import dataclass
+
+from utils.numbers import whole
 
 MOST_GPUS = 64
 # A slice of a real GPU holds the course's networks many times over, and
@@ -84,7 +85,7 @@ def virtual_gpus(n: int) -> Machine:
     Introduced in lesson 01 (``begin`` calls it for you before that).
     """
     global _machine
-    n = check_count(n, "gpus")
+    n = whole("gpus", n, 1, MOST_GPUS)
     if _machine is not None:
         if len(_machine.gpus) == n:
             return _machine
@@ -149,33 +150,6 @@ def plain_name(device: str) -> str:
         if (kind, index) in names:
             return f"GPU {names.index((kind, index))}"
     return "host" if (kind, index) == ("CPU", 0) else f"{kind} {index}"
-
-
-def check_count(value: int, name: str, least: int = 1, most: int = MOST_GPUS) -> int:
-    """Return ``value`` if it is a whole number in the range, else raise.
-
-    Args:
-        value: what was given for the argument ``name``.
-        name: the argument, for the message.
-        least: smallest number that is allowed.
-        most: largest number that is allowed.
-
-    Raises:
-        TypeError: not a whole number (a bool is not one here).
-        ValueError: out of range.
-
-    Introduced in lesson 00, behind ``begin``.
-    """
-    allowed = f"give a whole number from {least} to {most}, such as {name}=2."
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool):
-        raise TypeError(f"{name}={value!r}: {allowed}")
-    if not least <= number <= most:
-        raise ValueError(f"{name}={number}: {allowed}")
-    return number
 
 
 def _set_up(tf, n: int, cards: list) -> Machine:

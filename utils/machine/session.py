@@ -1,6 +1,7 @@
 """Sessions that see the same devices as the rest of the notebook."""
 
-from utils.machine.devices import SLICE_MEMORY_MB, check_count, current_machine
+from utils.machine.devices import MOST_GPUS, SLICE_MEMORY_MB, current_machine
+from utils.numbers import whole
 
 
 def session_config(
@@ -34,14 +35,14 @@ def session_config(
     """
     machine = current_machine()
     here = len(machine.gpus)
-    wanted = here if gpus is None else check_count(gpus, "gpus")
+    wanted = here if gpus is None else whole("gpus", gpus, 1, MOST_GPUS)
     if wanted > here:
         raise ValueError(
             f"gpus={wanted}, but this machine was set up with {here}: ask "
             f"for 1 to {here}, or restart the kernel and begin(gpus={wanted})."
         )
     if inter_op is not None:
-        inter_op = check_count(inter_op, "inter_op")
+        inter_op = whole("inter_op", inter_op, 1, MOST_GPUS)
     import tensorflow as tf
 
     config = tf.compat.v1.ConfigProto(

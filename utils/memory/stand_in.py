@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from utils.machine import check_count
+from utils.numbers import whole
 
 
 class StandIns:
@@ -63,7 +63,7 @@ def stand_in_gpus(count: int) -> Iterator[StandIns]:
 
     Introduced in lesson 02.
     """
-    count = check_count(count, "count")
+    count = whole("count", count, 1, 64)
     from tensorflow.python import pywrap_tfe
     from tensorflow.python.eager import context
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from utils.machine import check_count
+from utils.numbers import whole
 from utils.runs.trace import Trace
 
 FORWARD, BACKWARD = "forward", "backward"
@@ -40,8 +40,8 @@ def fill_and_drain(stages: int, micro_batches: int) -> list[list[tuple[str, int]
 
     Introduced in lesson 07. Source: Huang et al., "GPipe", 2019, section 2.
     """
-    check_count(stages, "stages")
-    numbers = range(check_count(micro_batches, "micro_batches", most=10_000))
+    whole("stages", stages, 1, 64)
+    numbers = range(whole("micro_batches", micro_batches, 1, 10_000))
     order = [(FORWARD, m) for m in numbers] + [(BACKWARD, m) for m in reversed(numbers)]
     return [list(order) for _ in range(stages)]
 

@@ -6,7 +6,7 @@ the tests; the seconds are as good as the figures that it is given.
 
 from dataclasses import dataclass
 
-from utils.machine import check_count
+from utils.numbers import real, whole
 
 ONE, DATA, LAYER, COLUMN, BOTH = "one device", "data", "by layer", "by column", "both"
 
@@ -100,13 +100,13 @@ def plans(job: Job, fleet: Fleet) -> list[Plan]:
 
     Introduced in lesson 07.
     """
-    check_count(job.layers, "layers", most=10**6)
-    check_count(job.batch, "batch", most=10**9)
-    n = check_count(fleet.devices, "devices", most=10**6)
+    whole("layers", job.layers, 1, 10**6)
+    whole("batch", job.batch, 1, 10**9)
+    n = whole("devices", fleet.devices, 1, 10**6)
     for name in ("parameter_bytes", "border_bytes", "work"):
-        _check_positive(name, getattr(job, name))
+        real(name, getattr(job, name), above=0)
     for name in ("memory", "speed", "bandwidth"):
-        _check_positive(name, getattr(fleet, name))
+        real(name, getattr(fleet, name), above=0)
     if not fleet.latency >= 0:
         raise ValueError(f"latency={fleet.latency!r}: give seconds, 0 or more.")
     found = [_replicated(job, fleet, 1, 1, 1)]
@@ -140,11 +140,6 @@ def choose(job: Job, fleet: Fleet) -> Plan:
         f"no plan fits into {fleet.memory:,.0f} bytes per device: the smallest, {least.scheme}, "
         f"needs {least.held:,.0f}. Take more devices, or a smaller batch."
     )
-
-
-def _check_positive(name: str, value: float) -> None:
-    if not value > 0:
-        raise ValueError(f"{name}={value!r}: give a number above 0.")
 
 
 def _replicated(job: Job, fleet: Fleet, replicas: int, parts: int, pieces: int) -> Plan:

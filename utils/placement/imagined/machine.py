@@ -10,6 +10,7 @@ devices is the same code that answers for GPUs.
 from dataclasses import dataclass
 
 from utils.machine import MOST_GPUS
+from utils.numbers import whole
 from utils.placement.imagined.nodes import read
 from utils.placement.imagined.placer import Placer
 from utils.placement.imagined.words import PlacementError, Rule
@@ -116,11 +117,14 @@ class ImaginedMachine:
             TypeError, ValueError: a count is not possible.
             RuntimeError: this build of TensorFlow lists no kernels for GPUs.
         """
-        counts = {"CPU": _count(cpus, "cpus", 1), "GPU": _count(gpus, "gpus", 0)}
+        counts = {
+            "CPU": whole("cpus", cpus, 1, MOST_GPUS),
+            "GPU": whole("gpus", gpus, 0, MOST_GPUS),
+        }
         for kind, count in (others or {}).items():
             if kind.upper() in counts:
                 raise ValueError(f"others={others!r}: give {kind} by its own argument.")
-            counts[kind] = _count(count, kind, 0)
+            counts[kind] = whole(kind, count, 0, MOST_GPUS)
         if gpus and not lists_gpu_kernels():
             raise RuntimeError(
                 f"gpus={gpus}, but this build of TensorFlow lists no kernels for GPUs, so "
@@ -175,11 +179,3 @@ class ImaginedMachine:
 def _role(device: str) -> str:
     kind, index = device.rsplit(":", 2)[1:]
     return "host" if (kind, index) == ("CPU", "0") else f"{kind} {index}"
-
-
-def _count(value: int, name: str, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name}={value!r}: give a whole number from {least} to {MOST_GPUS}.")
-    if not least <= value <= MOST_GPUS:
-        raise ValueError(f"{name}={value}: give a whole number from {least} to {MOST_GPUS}.")
-    return value
