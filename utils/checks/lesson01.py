@@ -94,7 +94,7 @@ class _TooSoon(Exception):
 class _StandIn(SimpleNamespace):
     """A part of the stand-in; what it lacks is told as such."""
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)
         not_yet(f"the stand-in for TensorFlow has no {name!r}: use the calls of the exercise.")

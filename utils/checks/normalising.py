@@ -189,7 +189,7 @@ def array(value: object, what: str = "the answer", shape: tuple | None = None) -
     return result
 
 
-def tensor(value: object, what: str = "the result"):
+def tensor(value: object, what: str = "the result") -> object:
     """Return a tensor, of a graph or with a value.
 
     Introduced in lesson 00, behind its checks.

@@ -6,7 +6,7 @@ from utils.checks.normalising import whole
 from utils.checks.outcome import not_yet
 
 
-def returned(function: Callable, *arguments):
+def returned(function: Callable, *arguments: object) -> object:
     """Call a learner's function; None is told as such, before anybody uses it.
 
     Introduced in lesson 00, behind every check.
@@ -31,7 +31,7 @@ class Counted:
         self.calls = 0
         self._function, self._limit, self._cause = function, limit, cause
 
-    def __call__(self, *arguments, **named):
+    def __call__(self, *arguments: object, **named: object) -> object:
         """Count, then call."""
         self.calls += 1
         if self.calls > self._limit:

@@ -14,7 +14,7 @@ class WatchedLock:
         self.held = False
         self.released = lambda: None
 
-    def acquire(self, *_args, **_kwargs) -> bool:
+    def acquire(self, *_args: object, **_kwargs: object) -> bool:
         """Take the lock, or report a worker that waits for itself."""
         if self.held:
             not_yet("the lock is taken while it is held: that waits forever.")
@@ -63,7 +63,7 @@ class WatchedWeights:
         self._locked("the weights are read")
         return "weights", self._version
 
-    def write(self, gradients) -> None:
+    def write(self, gradients: object) -> None:
         """Make an update with ``("gradients", version)``."""
         self._locked("the update is written")
         if not (isinstance(gradients, tuple) and gradients[0] == "gradients"):

@@ -92,7 +92,7 @@ class _Detour:
     def __init__(self, stream) -> None:
         self.stream = stream
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> object:
         return getattr(self.stream, name)
 
 

@@ -1,7 +1,12 @@
 """Sessions that see the same devices as the rest of the notebook."""
 
+from typing import TYPE_CHECKING
+
 from utils.machine.devices import MOST_GPUS, SLICE_MEMORY_MB, current_machine
 from utils.numbers import whole
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 
 def session_config(
@@ -10,7 +15,7 @@ def session_config(
     log_placement: bool = False,
     soft_placement: bool = False,
     inter_op: int | None = None,
-):
+) -> "tf.compat.v1.ConfigProto":
     """Return a session configuration that sees the machine's devices.
 
     Give a ``tf.compat.v1.Session`` any other ``ConfigProto`` and it sees a

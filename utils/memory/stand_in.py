@@ -34,7 +34,7 @@ class StandIns:
         return self._context._context_handle is not None
 
     @property
-    def options(self):
+    def options(self) -> object:
         """Return the ``GPUOptions`` that TensorFlow would be started with now.
 
         Raises:

@@ -11,7 +11,7 @@ EDGE = "#333333"
 STRIKING = "#B03A00"  # what the reader is to see first: a transfer, a failure, a path
 
 
-def axes(ax: Axes | None, size: tuple[float, float] | None = None, **more) -> Axes:
+def axes(ax: Axes | None, size: tuple[float, float] | None = None, **more: object) -> Axes:
     """Return ``ax``, or the axes of a new figure of this size in inches.
 
     Introduced in lesson 00, behind the pictures.
@@ -70,7 +70,7 @@ def time_axis(ax: Axes, right: float = 0.0) -> None:
     ax.set_xlim(0, max(right, *(each.dataLim.x1 for each in shared)))
 
 
-def table_axes(ax: Axes, columns: Sequence[str], rows: Sequence[str], **labels) -> None:
+def table_axes(ax: Axes, columns: Sequence[str], rows: Sequence[str], **labels: object) -> None:
     """Make a place per column and row, the first row on top; ``labels`` are for the columns.
 
     Introduced in lesson 04, behind ``kernel_matrix``.
@@ -94,7 +94,7 @@ def box(
     ax.add_patch(FancyBboxPatch((left, top), width, height, boxstyle=style, **device_look(device)))
 
 
-def words(ax: Axes, x: float, y: float, text: str, pad: float = 1, **more) -> None:
+def words(ax: Axes, x: float, y: float, text: str, pad: float = 1, **more: object) -> None:
     """Write on white, around the middle, so that no hatch crosses the letters.
 
     Introduced in lesson 00, behind the pictures.

@@ -10,6 +10,10 @@ import textwrap
 from dataclasses import dataclass
 from functools import cache
 from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 # Kernels listed for this "type" serve every device type that has none of its
 # own for the node (op_kernel.cc of TensorFlow).
@@ -136,7 +140,7 @@ def kernels_of(op: str, device_types: tuple[str, ...] = ("CPU", "GPU")) -> Kerne
     return KernelTable(op, device_types)
 
 
-def has_kernel(operation, device_type: str) -> bool:
+def has_kernel(operation: "tf.Operation", device_type: str) -> bool:
     """Tell whether an operation of a graph has a kernel for a device type.
 
     Args:
@@ -148,7 +152,7 @@ def has_kernel(operation, device_type: str) -> bool:
     return kernel_for(operation.node_def, device_type) is not None
 
 
-def kernel_for(node, device_type: str) -> Kernel | None:
+def kernel_for(node: "tf.compat.v1.NodeDef", device_type: str) -> Kernel | None:
     """Return the kernel that TensorFlow would take, or None.
 
     Args:

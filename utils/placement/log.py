@@ -96,7 +96,7 @@ class _Unmapped:
         self.stream.write(_MAPPING.sub("", text))
         return len(text)
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> object:
         return getattr(self.stream, name)
 
 

@@ -9,8 +9,12 @@ import math
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from utils.machine import session_config
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 # Added by TensorFlow around the graph; they are no work of the program.
 _SENDS, _RECVS = {"_Send", "_HostSend"}, {"_Recv", "_HostRecv"}
@@ -111,7 +115,12 @@ class Trace:
         return sum(transfer.bytes for transfer in self.transfers)
 
 
-def trace(graph, fetches, feed=None, options=None) -> Trace:
+def trace(
+    graph: "tf.Graph",
+    fetches: object,
+    feed: dict | None = None,
+    options: "tf.compat.v1.ConfigProto | None" = None,
+) -> Trace:
     """Run a graph once, recorded, and return what TensorFlow did.
 
     Opens a session, runs the initialisers of the graph's variables

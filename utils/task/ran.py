@@ -2,9 +2,13 @@
 
 import re
 from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 
-def ran_by_task(record) -> dict[str, dict[str, int]]:
+def ran_by_task(record: "tf.compat.v1.RunMetadata") -> dict[str, dict[str, int]]:
     """Return the operations of a traced run by task.
 
     Transfers between tasks and what TensorFlow adds around each part of the graph are left out.

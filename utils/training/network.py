@@ -5,7 +5,12 @@ Plain functions of a list of weights. They work alike eagerly, inside a
 variables. TensorFlow is imported when they are called.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 SIZES = (784, 128, 10)
 
@@ -35,7 +40,7 @@ def initial_weights(seed: int = 42, dtype: str = "float32") -> list[np.ndarray]:
     return weights
 
 
-def logits(weights: list, x):
+def logits(weights: list, x: "tf.Tensor") -> "tf.Tensor":
     """Return the scores of ten classes.
 
     Args:
@@ -55,7 +60,7 @@ def logits(weights: list, x):
     return tf.matmul(hidden, kernel_2) + bias_2
 
 
-def mean_loss(weights: list, x, y):
+def mean_loss(weights: list, x: "tf.Tensor", y: "tf.Tensor") -> "tf.Tensor":
     """Return the mean cross-entropy of a batch, a scalar tensor.
 
     Args:
@@ -71,7 +76,7 @@ def mean_loss(weights: list, x, y):
     return tf.reduce_mean(losses)
 
 
-def accuracy(weights: list, x, y):
+def accuracy(weights: list, x: "tf.Tensor", y: "tf.Tensor") -> "tf.Tensor":
     """Return the share of images whose digit gets the highest score.
 
     Args:

@@ -8,6 +8,7 @@ devices is the same code that answers for GPUs.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from utils.machine import MOST_GPUS
 from utils.numbers import whole
@@ -15,6 +16,9 @@ from utils.placement.imagined.nodes import read
 from utils.placement.imagined.placer import Placer
 from utils.placement.imagined.words import PlacementError, Rule
 from utils.placement.kernels import lists_gpu_kernels
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,7 @@ class ImaginedMachine:
         """Return the devices of the machine in one line."""
         return ", ".join(f"{count} {kind}" for kind, count in self._counts.items() if count)
 
-    def place(self, graph, soft: bool = False) -> ImaginedPlacement:
+    def place(self, graph: "tf.Graph", soft: bool = False) -> ImaginedPlacement:
         """Say where a session would place each operation of a graph.
 
         Args:

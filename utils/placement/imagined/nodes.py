@@ -1,8 +1,12 @@
 """What the placer looks at in each operation of a graph."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from utils.placement.kernels import kernel_for
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 METADATA = frozenset({"Rank", "Shape", "Size"})
 COLOCATED = b"loc:@"
@@ -56,7 +60,7 @@ class Node:
         return self.sources[0].text == after
 
 
-def read(graph, device_types: list[str]) -> list[Node]:
+def read(graph: "tf.Graph", device_types: list[str]) -> list[Node]:
     """Return the graph's operations in order, linked to each other.
 
     Raises:

@@ -1,5 +1,10 @@
 """Device names that say only a part, such as ``/device:GPU:*``."""
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
 # The parts of a device's name, and what TensorFlow calls two that differ.
 PARTS = {
     "job": "jobs",
@@ -14,18 +19,18 @@ class Disagree(Exception):
     """Two specifications cannot both hold; the text is TensorFlow's."""
 
 
-def compatible(one, other) -> bool:
+def compatible(one: "tf.DeviceSpec", other: "tf.DeviceSpec") -> bool:
     """Tell whether some device could satisfy both specifications."""
     pairs = ((getattr(one, part), getattr(other, part)) for part in PARTS)
     return all(a is None or b is None or a == b for a, b in pairs)
 
 
-def satisfies(device, spec) -> bool:
+def satisfies(device: "tf.DeviceSpec", spec: "tf.DeviceSpec") -> bool:
     """Tell whether a full device name is what a specification asks for."""
     return all(getattr(spec, part) in (None, getattr(device, part)) for part in PARTS)
 
 
-def merged(one, other, soft: bool = False):
+def merged(one: "tf.DeviceSpec", other: "tf.DeviceSpec", soft: bool = False) -> "tf.DeviceSpec":
     """Return a specification that asks for both.
 
     Where type or index differ, soft placement gives up that part (a type
