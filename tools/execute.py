@@ -42,8 +42,9 @@ def execute(
     timeout: float = 120,
     extra_arguments: Sequence[str] = (),
     allow_errors: bool = False,
+    folder: Path | None = None,
 ) -> NotebookNode:
-    """Execute the notebook at `path` in its own folder and return it with its outputs.
+    """Execute the notebook at `path` in its own `folder`, or another, and return its outputs.
 
     The file is not written. `on_cell(number, total)` is called before each code cell. `timeout`
     is in seconds, for one cell. `extra_arguments` go to the kernel's command line; the kernel's
@@ -83,7 +84,7 @@ def execute(
         try:
             run(
                 manager.start_kernel(
-                    cwd=str(path.parent),
+                    cwd=str(folder or path.parent),
                     extra_arguments=list(extra_arguments),
                     stdout=log,
                     stderr=log,
