@@ -201,8 +201,8 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(f"build_data: {error}")
     if report(options.out, arrays) != mnist.SHA256:
         sys.exit(
-            f"build_data: utils/training/mnist.py records {mnist.SHA256}. Another compressor may be "
-            "the cause: then keep the committed file. If a new choice is meant, record the new "
+            f"build_data: utils/training/mnist.py records {mnist.SHA256}. Another compressor may "
+            "be the cause: then keep the committed file. If a new choice is meant, record the new "
             "checksum there and in data/README.md."
         )
 
