@@ -14,12 +14,18 @@ def _by_spec(one, other):
 
     def place(request):
         spec = tf.DeviceSpec.from_string(request[1])
-        return request[0], spec.job, spec.task, request[2]
+        return request[0], spec.job, spec.task, spec.device_index or 0, request[2]
 
     return place(one) == place(other)
 
 
 def _by_pattern(one, other):
+    parts = r"/job:(\w+)|/task:(\d+)|(?i:cpu):([1-9]\d*)"
+    places = [re.findall(parts, device) for _, device, _ in (one, other)]
+    return one[0] == other[0] and places[0] == places[1] and one[2] == other[2]
+
+
+def _by_task(one, other):
     tasks = [re.findall(r"/job:(\w+)|/task:(\d+)", device) for _, device, _ in (one, other)]
     return one[0] == other[0] and tasks[0] == tasks[1] and one[2] == other[2]
 
@@ -34,7 +40,7 @@ def _shared_stub(one, other):
     [
         (_by_spec, "correct"),
         (_by_pattern, "correct"),
-        (lambda one, other: one == other, "are not two: two ways to write one task"),
+        (lambda one, other: one == other, "are not two: two ways to write one device"),
         (lambda one, other: one[0] == other[0], "are not one variable: the tasks differ"),
         (lambda one, other: _by_spec((*one[:2], ""), (*other[:2], "")), "the containers differ"),
         (
@@ -46,6 +52,7 @@ def _shared_stub(one, other):
         ),
         (lambda one, other: _by_spec(("", *one[1:]), ("", *other[1:])), "the names differ"),
         (lambda one, other: "same", "return True or False, not 'same'"),
+        (_by_task, "two devices of one task"),
         (_shared_stub, "not attempted"),
     ],
 )

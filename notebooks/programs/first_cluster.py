@@ -3,7 +3,7 @@
 One graph for all: worker 0 builds a graph with a tower on every worker, and runs it.
 
 One graph each: every worker builds graphs of its own, and adds its number plus one to four
-counters that start at zero. They differ in name, task or container. Then all read what they
+counters that start at zero. They differ in name, device or container. Then all read what they
 find, through a new session.
 """
 

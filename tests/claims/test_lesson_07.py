@@ -6,7 +6,7 @@ from tests.claims.ledger import claim
 from tests.lesson_cells import lesson_07
 from utils.machine import plain_name
 from utils.runs import trace
-from utils.training import initial_weights, mean_loss
+from utils.training import initial_weights, mean_loss, schemes
 
 BUDGET = 600_000  # bytes of weights that a device may hold; virtual GPUs have no limit
 
@@ -77,3 +77,22 @@ def test_two_replicas_of_two_stages_are_the_undivided_network(machine):
     images = [t for t in run.transfers if t.bytes == 32 * 784 * 8]
     assert sorted(plain_name(t.receiver) for t in images) == ["GPU 0", "GPU 2"]
     assert np.isfinite(run.value[0])
+
+
+def test_what_the_lesson_says_of_its_table_of_schemes():
+    """Section 7 names in words what the table shows: eight layers, four devices of 16 GB."""
+    best = {}
+    for link, latency, bandwidth in (("slow", 0.8e-3, 1e9), ("fast", 10e-6, 100e9)):
+        fleet = schemes.Fleet(4, latency=latency, bandwidth=bandwidth, memory=16e9, speed=10e12)
+        for width in (512, 2048, 8192, 24576):
+            for batch in (64, 1024, 16384):
+                job = schemes.dense(8, width, batch)
+                best[link, width, batch] = schemes.choose(job, fleet).scheme
+    slow = [scheme for (link, *_), scheme in best.items() if link == "slow"]
+    assert slow.count("one device") == len(slow) / 2
+    assert "by column" not in slow
+    largest = {key: scheme for key, scheme in best.items() if key[1] == 24576}
+    assert not {"one device", "data"} & set(largest.values())
+    assert all(scheme == "by layer" for (link, *_), scheme in largest.items() if link == "slow")
+    # Data parallelism: at least twice as many examples as a layer has columns.
+    assert all(batch >= 2 * w for (_, w, batch), scheme in best.items() if scheme == "data")

@@ -11,9 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 from clusters import addresses
+from tensorflow.core.protobuf import tensorflow_server_pb2
 
 from tests.claims.ledger import claim
 from utils.cluster import DeadlineError, LocalCluster
+from utils.machine import session_config
 
 PROGRAMS = Path(__file__).resolve().parents[2] / "notebooks" / "programs"
 DEADLINE = 180  # seconds
@@ -105,13 +107,38 @@ def test_a_worker_runs_on_itself_and_the_parameter_server(first):
     section="2 · One graph for each worker",
     finding=(
         "Two workers add 1 and 2 to `counter` on the parameter server, and both read 3. In "
-        "containers of their own they read what they added."
+        "containers of their own they read what they added. A second device of the same task has "
+        "a `counter` of its own."
     ),
 )
 def test_one_name_on_one_task_is_one_variable(first):
     for number, result in enumerate(first.results.values()):
         assert result["counters"]["same name, same task"] == 1.0 + 2.0
         assert result["counters"]["same name, same task, own container"] == number + 1.0
+
+
+def test_a_second_device_of_a_task_has_variables_of_its_own(machine):
+    """One session, one task: what decides is the device, and the container."""
+    import tensorflow as tf
+
+    v1 = tf.compat.v1
+    places = [(0, ""), (0, ""), (1, ""), (0, "own")]
+    with tf.Graph().as_default() as graph:
+        handles = []
+        for gpu, container in places:
+            with tf.device(machine.gpus[gpu]):
+                handles.append(
+                    tf.raw_ops.VarHandleOp(
+                        dtype=tf.float32, shape=[], shared_name="counter", container=container
+                    )
+                )
+        zero = [tf.raw_ops.AssignVariableOp(resource=h, value=0.0) for h in handles]
+        add = tf.raw_ops.AssignAddVariableOp(resource=handles[0], value=3.0)
+        values = [tf.raw_ops.ReadVariableOp(resource=h, dtype=tf.float32) for h in handles]
+    with v1.Session(graph=graph, config=session_config()) as session:
+        session.run(zero)
+        session.run(add)
+        assert session.run(values) == [3.0, 3.0, 0.0, 0.0]
 
 
 @claim(
@@ -151,7 +178,8 @@ def _homes(worker: int, names) -> dict[str, str]:
     section="3 · Who keeps the variables",
     finding=(
         "Same order, same parameter server for each variable. If one worker builds two of them "
-        "the other way round, those two are not shared any more, without an error."
+        "the other way round, those two are not shared any more, without an error while "
+        "building; where the chief alone initialises, that worker then waits for ever."
     ),
 )
 def test_workers_that_build_in_the_same_order_agree(machine):
@@ -190,8 +218,9 @@ def test_workers_push_operations_to_the_parameter_server(first):
     lesson="09",
     section="Going further",
     finding=(
-        "True of the principle; the printed script fails today in three places: names that moved "
-        "to tf.compat.v1, a task index that is text, a function in tf.device. Mended, it trains."
+        "True of the principle; the printed script fails in three places: names that moved to "
+        "tf.compat.v1 and a function in tf.device, both since TensorFlow 2, and a task index "
+        "that is text, which protobuf itself refuses. Mended, it trains."
     ),
 )
 def test_the_printed_script_fails_in_three_places_then_trains(classic):
@@ -200,6 +229,9 @@ def test_the_printed_script_fails_in_three_places_then_trains(classic):
         "AttributeError", "TypeError", "RuntimeError"
     ]  # fmt: skip
     assert errors[0].endswith("no attribute 'Server'")
+    with pytest.raises(TypeError) as refused:  # by protobuf, without a server of TensorFlow
+        tensorflow_server_pb2.ServerDef(task_index="0")
+    assert errors[1] == f"TypeError: {refused.value}"
     assert "task_index=index" in classic.result["mended"][1]["line"]
     assert errors[2] == "RuntimeError: tf.device does not support functions."
     assert classic.result["last"] < classic.result["first"] / 100

@@ -12,8 +12,7 @@ _READY = "ready after x and up"
 
 @check(
     "5.1",
-    "counters are all that TensorFlow looks at. What they leave open, your "
-    "program must not rely on.",
+    "counters decide what may run. On an order that they leave open your program must not rely.",
 )
 def check_05_counters(answer: dict) -> None:
     """Compare counters and a ready queue with the graph of exercise 5.1.
@@ -142,8 +141,8 @@ def crossing_graph(tf, machine) -> tuple:
 
 @check(
     "5.3",
-    "a control dependency is the cheapest brake there is: no byte moves, and "
-    "the second product's memory is not needed yet.",
+    "a control dependency is a cheap brake: no byte moves, and the second "
+    "product's memory is not needed yet.",
 )
 def check_05_wait(build) -> None:
     """Trace the learner's two products and look what waits for what.
@@ -225,8 +224,7 @@ _HINTS = {
 
 @check(
     "5.4",
-    "the same two numbers of a link decide in lesson 06 how many GPUs pay, "
-    "and in lesson 11 why large systems stop growing.",
+    "the same two numbers of a link decide in lesson 07 how a model is best spread over devices.",
 )
 def check_05_moving(answer: dict) -> None:
     """Compare decisions with the times that the figures of exercise 5.4 give.

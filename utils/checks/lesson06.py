@@ -167,8 +167,8 @@ def check_06_last_loss(answer: Callable) -> None:
 
 @check(
     "6.3",
-    "the last batch of a data set is rarely divisible. The bug is small, "
-    "never stops a program, and only exact comparison finds it.",
+    "the last batch of a data set is rarely divisible. The bug is small and "
+    "stops no program; an exact comparison finds it.",
 )
 def check_06_mean_of_means(answer: Callable) -> None:
     """Try the learner's check on towers that count alike.
@@ -286,7 +286,7 @@ def check_06_average(average: Callable) -> None:
     for sizes in ([4, 4], [5], [4, 4, 2], [1, 2, 3, 4], [1, 1, 1, 0], [0, 3]):
         towers = [[random.rand(3, 2), random.rand(2)] for _ in sizes]
         for n, parts in zip(sizes, towers, strict=True):
-            if n == 0:  # what the mean loss of no images gives
+            if n == 0:  # what a mean over the gradients of no images gives
                 parts[:] = [np.full_like(part, np.nan) for part in parts]
         given = [[tf.constant(part) for part in parts] for parts in towers]
         found = average(given, list(sizes))

@@ -299,7 +299,8 @@ def _compare_sizes(weights, gradients, start: list, right: list, where: str) -> 
 
 @check(
     "7.5",
-    "the bubble is the same, but a stage keeps at most one micro-batch per stage that is left. "
+    "with equal stages the bubble is the same, but a stage keeps at most one micro-batch per "
+    "stage that is left. "
     "So the number of micro-batches may grow, and the memory does not.",
 )
 def check_07_one_by_one(order: Callable) -> None:

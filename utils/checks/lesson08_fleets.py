@@ -27,7 +27,7 @@ def _grows(workers: list[Service], rate: float, curvature: float) -> bool:
     run = VirtualClock(workers).run(
         asynchronous(),
         1200,
-        gradient=lambda w, _: (curvature * float(w[0]) ** 2, [curvature * w[0]]),
+        gradient=lambda w, _: (curvature * float(w[0]) ** 2 / 2, [curvature * w[0]]),
         weights=[np.array(1.0)],
         rate=rate,
     )
@@ -113,7 +113,7 @@ def _used_per_second(spares: int, steps: int = 200) -> float:
 
 @check(
     "8.5",
-    "the first spares buy much, the next ones nothing; the delays of your own "
+    "the first spares buy much, the next ones little or less; the delays of your own "
     "fleet decide where that turns.",
 )
 def check_08_spares(used_per_second, best) -> None:

@@ -11,9 +11,10 @@ SOON, LATE = 300, 20_000  # milliseconds until a step gives up
 # Exercise 9.1
 
 PS, FULL = "/job:ps/task:0", "/job:ps/replica:0/task:0/device:CPU:0"
+SECOND = "/job:ps/replica:0/task:0/device:CPU:1"
 REQUESTS = (  # two requests, whether they are one variable, why
     (("w", PS, ""), ("w", PS, ""), True, ""),
-    (("w", PS, ""), ("w", FULL, ""), True, "two ways to write one task"),
+    (("w", PS, ""), ("w", FULL, ""), True, "two ways to write one device"),
     (("w", PS, ""), ("b", PS, ""), False, "the names differ"),
     (
         ("w", "/job:worker/task:0", ""),
@@ -29,12 +30,15 @@ REQUESTS = (  # two requests, whether they are one variable, why
     ),
     (("w", PS, "first"), ("w", PS, "second"), False, "the containers differ"),
     (("w", FULL, "first"), ("w", PS, "first"), True, "only the spelling"),
+    (("w", FULL, ""), ("w", SECOND, ""), False, "two devices of one task"),
+    (("w", PS, ""), ("w", SECOND, ""), False, "without a device it is CPU:0"),
+    (("w", SECOND, ""), ("w", "/job:ps/task:0/cpu:1", ""), True, "only the spelling"),
 )
 
 
 @check(
     "9.1",
-    "workers share no graph and no object: a name, a task and a container "
+    "workers share no graph and no object: a name, a device and a container "
     "are all that makes two variables one.",
 )
 def check_09_shared(shared: Callable) -> None:
@@ -133,7 +137,7 @@ SHAPES = {"kernel_1": [4, 3], "bias_1": [3], "kernel_2": [3, 2], "bias_2": [2]}
 
 @check(
     "9.3",
-    "variables on two tasks under one name train apart without an error; an "
+    "on two tasks, one name is two variables, and building tells nobody; an "
     "order that every worker can derive is all they need to agree.",
 )
 def check_09_build(build: Callable) -> None:
