@@ -1,5 +1,7 @@
 """Checks of the exercises of lesson 00."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from utils.checks.limits import session_limit
@@ -57,7 +59,7 @@ def check_00_tracings(answer: object) -> None:
     "0.2",
     "split, compute on each device, merge: the whole of lesson 06 grows from these few lines.",
 )
-def check_00_halves(build) -> None:
+def check_00_halves(build: Callable) -> None:
     """Run the learner's graph and look where its products ran.
 
     Args:
@@ -130,7 +132,7 @@ def _merged_on_host(run, output) -> None:
     "without a cluster, a variable's value belongs to one session. With one, the question "
     "where a value lives, and how long, decides what is shared (lesson 09).",
 )
-def check_00_session(run_classic) -> None:
+def check_00_session(run_classic: Callable) -> None:
     """Call the mended session program with several inputs.
 
     Args:
@@ -175,7 +177,7 @@ def _in_session(run_classic, x):
     "most code of the classic texts can be carried over like this: arguments "
     "for placeholders, the function's result for the fetch.",
 )
-def check_00_port(function) -> None:
+def check_00_port(function: Callable) -> None:
     """Check that a session program became a traced function.
 
     Args:

@@ -1,5 +1,6 @@
 """Checks of the exercises of lesson 01."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
 
 from utils.checks.normalising import choice, items, number, table, text, truth
@@ -49,7 +50,7 @@ def check_01_layers(answer: dict) -> None:
     "logs and traces print full names, programs use short ones. Whoever "
     "compares them as text finds no match.",
 )
-def check_01_short(short) -> None:
+def check_01_short(short: Callable) -> None:
     """Call the learner's function with names of several forms.
 
     Args:
@@ -149,7 +150,7 @@ def _stand_in(record: dict) -> SimpleNamespace:
     "devices are fixed at first use. A tensor, a list of the logical devices or "
     "an import above the configuration can be enough to be too late.",
 )
-def check_01_set_up(set_up) -> None:
+def check_01_set_up(set_up: Callable) -> None:
     """Run the learner's order of calls on a stand-in for TensorFlow.
 
     Args:

@@ -1,6 +1,7 @@
 """Checks of the exercises of lesson 03."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def check_03_placement(answer: dict) -> None:
             not_yet(f"look at {name} again: {_WHY_PLACED[name]}.")
 
 
-def placed_graph(tf, gpus) -> list:
+def placed_graph(tf: ModuleType, gpus: Sequence[str]) -> list:
     """Build the graph that exercise 3.1 prints; return what to fetch.
 
     Introduced in lesson 03's exercises.
@@ -80,7 +81,7 @@ def placed_graph(tf, gpus) -> list:
     "with variables on the host every GPU reads the same weights: lesson 06 "
     "trains on several GPUs this way.",
 )
-def check_03_dynamic_placement(function) -> None:
+def check_03_dynamic_placement(function: Callable) -> None:
     """Build two graphs under a placement function and read their logs.
 
     Args:
@@ -134,7 +135,7 @@ def _as_wanted(variable: str, product: str, rest: str) -> None:
     "a scope places what is created inside it. In long programs the line "
     "that creates and the line that uses are far apart.",
 )
-def check_03_scope(build) -> None:
+def check_03_scope(build: Callable) -> None:
     """Build the mended graph and look where its product ran.
 
     Args:
@@ -182,7 +183,7 @@ def _doubled(value, x, weights) -> None:
     "3.4",
     "a network's log can have thousands of rows. Look at the count per device first.",
 )
-def check_03_count(count) -> None:
+def check_03_count(count: Callable) -> None:
     """Compare the learner's counts with two logs.
 
     Args:

@@ -1,5 +1,7 @@
 """Checks of the exercises of lesson 04."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from utils.checks.outcome import check, not_yet
@@ -116,7 +118,7 @@ def _all_on_gpu() -> None:
     "each of these operations runs on the host: what it takes from the GPU or "
     "gives to it has to travel.",
 )
-def check_04_cpu_only(function) -> None:
+def check_04_cpu_only(function: Callable) -> None:
     """Ask the learner's function about two graphs.
 
     Args:
@@ -156,7 +158,7 @@ def check_04_cpu_only(function) -> None:
     "without this line a benchmark of a missing GPU measures another device, "
     "and a training job that you pay for can leave its GPU idle.",
 )
-def check_04_silent(function) -> None:
+def check_04_silent(function: Callable) -> None:
     """Call the learner's function for devices that exist and one that does not.
 
     Args:
@@ -244,7 +246,7 @@ def check_04_choice(answer: dict) -> None:
     "this program starts on a laptop and on a server, and you know where its "
     "work is on both, because nothing was moved behind your back.",
 )
-def check_04_portable(build) -> None:
+def check_04_portable(build: Callable) -> None:
     """Place the learner's graph on imagined machines, strictly.
 
     Args:

@@ -1,9 +1,12 @@
 """Checks of the exercises of lesson 05."""
 
+from collections.abc import Callable
+from types import ModuleType
+
 import numpy as np
 
 from utils.checks.outcome import check, not_yet
-from utils.machine import current_machine, plain_name, session_config
+from utils.machine import Machine, current_machine, plain_name, session_config
 from utils.runs import overlap, trace
 
 _COUNTERS = ("x", "square", "up", "down", "output")
@@ -58,7 +61,7 @@ def _check_ready(said, before) -> None:
         not_yet(f"{_READY}: one more has a counter of zero.")
 
 
-def counted_graph():
+def counted_graph() -> object:
     """Build the graph that exercise 5.1 prints.
 
     Introduced in lesson 05's exercises.
@@ -124,7 +127,7 @@ def check_05_transfers(answer: dict) -> None:
         not_yet("bytes: each of the tensors has 4×3 numbers of four bytes.")
 
 
-def crossing_graph(tf, machine) -> tuple:
+def crossing_graph(tf: ModuleType, machine: Machine) -> tuple:
     """Build the graph of exercise 5.2; return its input and the fetches.
 
     Introduced in lesson 05's exercises.
@@ -144,7 +147,7 @@ def crossing_graph(tf, machine) -> tuple:
     "a control dependency is a cheap brake: no byte moves, and the second "
     "product's memory is not needed yet.",
 )
-def check_05_wait(build) -> None:
+def check_05_wait(build: Callable) -> None:
     """Trace the learner's two products and look what waits for what.
 
     Args:

@@ -1,5 +1,7 @@
 """Checks of the exercises of lesson 08."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from utils.checks.outcome import check, not_yet
@@ -25,7 +27,7 @@ KINDS = ("synchronous", "asynchronous", "lost update")
     "n workers with an average are one worker with a batch n times as large. "
     "The sum would be n asynchronous pushes from one reading.",
 )
-def check_08_average(average_and_write) -> None:
+def check_08_average(average_and_write: Callable) -> None:
     """Let the learner's function write the gradients of two and three workers.
 
     Args:
@@ -175,7 +177,7 @@ def check_08_traces(answer: dict) -> None:
     "a lock around the computation makes the workers take turns; a lock that "
     "leaves out the version makes every staleness a guess.",
 )
-def check_08_lock(worker) -> None:
+def check_08_lock(worker: Callable) -> None:
     """Run the learner's worker with a lock and weights that watch it.
 
     Args:

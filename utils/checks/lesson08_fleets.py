@@ -1,6 +1,7 @@
 """Checks of the exercises of lesson 08 that measure on the virtual clock."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -39,7 +40,7 @@ def _grows(workers: list[Service], rate: float, curvature: float) -> bool:
     "before a fleet grows, its learning rate has to be looked at again. A "
     "simulation costs less than a run that diverges after a day.",
 )
-def check_08_rate(largest_rate) -> None:
+def check_08_rate(largest_rate: Callable) -> None:
     """Try the learner's rate, a little less and a little more.
 
     Args:
@@ -116,7 +117,7 @@ def _used_per_second(spares: int, steps: int = 200) -> float:
     "the first spares buy much, the next ones little or less; the delays of your own "
     "fleet decide where that turns.",
 )
-def check_08_spares(used_per_second, best) -> None:
+def check_08_spares(used_per_second: dict, best: int) -> None:
     """Compare the learner's measurements and choice with the clock's.
 
     Args:
