@@ -25,7 +25,7 @@ def test_who_solved_what(tmp_path, capsys):
     assert marks.main(tmp_path) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert rows[:4] == [
-        ["1.1", "1.2"],
+        ["1.1", "1.2", "correct"],
         ["Li/01_exercises.ipynb", "+", ".", "1"],
         ["Noor/01_exercises.ipynb", "-", ".", "0"],
         ["correct", "in", "all", "1", "0"],

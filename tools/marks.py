@@ -8,15 +8,15 @@ The answers are programs of other people: run them where you would run their pro
 import argparse
 import re
 import sys
-from collections import Counter
 from pathlib import Path
 
 from tools.execute import CellFailed, execute
 from tools.notebooks import CourseError
+from utils.table import table as columns
 
 OUTCOME = re.compile(r"^Exercise (\d+\.\d+): (correct|not yet|not attempted)", re.MULTILINE)
 MARKS = {"correct": "+", "not yet": "-", "not attempted": "."}
-LEGEND = "+ correct   - not yet   . not attempted or not run   the last column: how many correct"
+LEGEND = "+ correct   - not yet   . not attempted or not run"
 
 
 def outcomes(path: Path) -> dict[str, str]:
@@ -29,17 +29,13 @@ def outcomes(path: Path) -> dict[str, str]:
 def table(results: dict[str, dict[str, str]]) -> str:
     """One row a notebook, one column an exercise."""
     exercises = sorted({e for found in results.values() for e in found}, key=_order)
-    width = max(map(len, [*results, "correct in all"]))
-    rows = [f"{'':{width}}  {'  '.join(exercises)}"]
-    solved: Counter[str] = Counter()
+    rows: list[list[str]] = [["", *exercises, "correct"]]
     for name, found in results.items():
-        right = [exercise for exercise in exercises if found.get(exercise) == "correct"]
-        solved.update(right)
-        marks = (MARKS[found.get(exercise, "not attempted")] for exercise in exercises)
-        cells = (mark.center(len(e)) for e, mark in zip(exercises, marks, strict=True))
-        rows.append(f"{name:{width}}  {'  '.join(cells)}  {len(right)}")
-    counts = "  ".join(str(solved[exercise]).center(len(exercise)) for exercise in exercises)
-    return "\n".join([*rows, f"{'correct in all':{width}}  {counts}", LEGEND])
+        marks = [MARKS[found.get(exercise, "not attempted")] for exercise in exercises]
+        rows.append([name, *marks, str(marks.count(MARKS["correct"]))])
+    solved = [sum(row[i] == MARKS["correct"] for row in rows) for i in range(1, len(rows[0]) - 1)]
+    rows.append(["correct in all", *map(str, solved), ""])
+    return f"{columns(rows)}\n{LEGEND}"
 
 
 def _order(exercise: str) -> tuple[int, ...]:

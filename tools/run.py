@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from tools.execute import CellFailed, execute
 from tools.notebooks import CourseError, label, lessons
+from utils.table import table
 
 
 class Result(NamedTuple):
@@ -68,21 +69,21 @@ def run(paths: Sequence[Path], width: int, run_one: Callable = execute) -> list[
     return results
 
 
-def report(results: Sequence[Result], width: int) -> None:
+def report(results: Sequence[Result]) -> None:
     """Print the failures, then the table of times."""
     for result in results:
         if isinstance(result.failure, CellFailed):
             print(f"\n{advice(result.failure)}")
         elif result.failure:
             print(f"\n{result.failure}")
-    print(f"\n{'notebook'.ljust(width)}  seconds  result")
+    rows = [("notebook", "seconds", "result")]
     for result in results:
         verdict = "FAILED" if result.failure else "ok"
-        print(f"{label(result.path).ljust(width)}  {result.seconds:7.1f}  {verdict}")
+        rows.append((label(result.path), f"{result.seconds:.1f}", verdict))
     failed = sum(bool(result.failure) for result in results)
     total = sum(result.seconds for result in results)
     verdict = f"{failed} of {len(results)} failed" if failed else f"all {len(results)} ok"
-    print(f"{'together'.ljust(width)}  {total:7.1f}  {verdict}")
+    print(f"\n{table([*rows, ('together', f'{total:.1f}', verdict)], right=[1])}")
 
 
 def stop(*_) -> None:
@@ -106,7 +107,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nStopped; no kernel is left running.")
         return 130
-    report(results, width)
+    report(results)
     return int(any(result.failure for result in results))
 
 

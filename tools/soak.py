@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tools.notebooks import ROOT
+from utils.table import table
 
 # A network of one's own, with nothing but loopback in it, raised without any other program.
 RAISE_LOOPBACK = """
@@ -177,12 +178,10 @@ def soak(plan: Sequence[Row], folder: Path) -> list[Outcome]:
 
 def summary(plan: Sequence[Row], outcomes: Sequence[Outcome]) -> str:
     """The table: a line for each row."""
-    width = max(len(row.name) for row in plan)
-    lines = [f"{'condition'.ljust(width)}  verdict  seconds  detail"]
-    for row, outcome in zip(plan, outcomes, strict=True):
-        verdict, seconds, detail = outcome
-        lines.append(f"{row.name.ljust(width)}  {verdict:7}  {seconds:7.1f}  {detail}")
-    return "\n".join(lines)
+    lines = [("condition", "verdict", "seconds", "detail")]
+    for row, (verdict, seconds, detail) in zip(plan, outcomes, strict=True):
+        lines.append((row.name, verdict, f"{seconds:.1f}", detail))
+    return table(lines, right=[2])
 
 
 def main(argv: list[str] | None = None) -> int:

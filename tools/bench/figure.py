@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import psutil
 
+from utils.table import table as columns
+
 DISTURBED = 0.05  # above this share of the processors, used by others, a time says little
 
 
@@ -99,9 +101,5 @@ def table(figure: Figure) -> str:
     if not figure.rows:
         return "\n".join([figure.title, *figure.notes])
     cells = [figure.columns, *(tuple(map(show, row)) for row in figure.rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = []
-    for first, *rest in cells:
-        numbers = (word.rjust(width) for word, width in zip(rest, widths[1:], strict=True))
-        lines.append("  ".join([first.ljust(widths[0]), *numbers]).rstrip())
-    return "\n".join([figure.title, *lines, *figure.notes, verdict(figure.others)])
+    lines = columns(cells, right=range(1, len(figure.columns)))
+    return "\n".join([figure.title, lines, *figure.notes, verdict(figure.others)])

@@ -3,6 +3,8 @@
 import textwrap
 from numbers import Real
 
+from utils.table import table
+
 WIDTH = 79  # characters in a line of output
 NEAR = 0.2  # a guess that is off by one, or by at most this share, is near
 
@@ -52,11 +54,7 @@ class Predictions:
             rows.append((question, str(made.get(question, "")), str(happened)))
         if not made:
             rows = [(question, happened) for question, _, happened in rows]
-        wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = (
-            "  ".join(f"{cell:<{w}}" for cell, w in zip(row, wide, strict=True)) for row in rows
-        )
-        return "\n".join(line.rstrip() for line in lines)
+        return table(rows)
 
 
 def closeness(guess: object, happened: object) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from utils.cards import Card, visible_cards
 from utils.memory.pool import Memory, Pool, default_limit_mb
 from utils.numbers import real, whole
+from utils.table import table
 
 LABEL = "MODEL of TensorFlow's GPU memory (utils/memory/model.py), nothing measured"
 # A Tesla T4: 15,360 MB in nvidia-smi, 15,102 for CUDA (data/nvidia_smi/README.md).
@@ -173,12 +174,7 @@ class Fit:
                 if failure is not None and failure.card == card:
                     verdict = failure.message
                 rows.append((program.name, program.setting, str(card), pool, verdict))
-        wide = [max(len(row[i]) for row in rows) for i in range(4)]
-        lines = [
-            f"{a:<{wide[0]}}  {b:<{wide[1]}}  {c:>{wide[2]}}  {d:>{wide[3]}}  {e}".rstrip()
-            for a, b, c, d, e in rows
-        ]
-        return "\n".join([LABEL, *lines])
+        return f"{LABEL}\n{table(rows, right=(2, 3))}"
 
 
 def do_they_fit(

@@ -7,6 +7,7 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 
 from utils.machine import captured, plain_name, write_back
+from utils.table import table
 
 # The placer's lines, "matmul: (MatMul): /job:…/device:CPU:1", go to
 # descriptor 1. Eager operations, at log level 0, go to descriptor 2 as
@@ -80,10 +81,7 @@ class PlacementLog:
         """Return a table: name, operation, plain name of the device."""
         cells = [("name", "operation", "device")]
         cells += [(row.name, row.op, plain_name(row.device)) for row in self.rows]
-        wide = [max(len(line[i]) for line in cells) for i in range(2)]
-        return "\n".join(
-            f"{name:<{wide[0]}}  {op:<{wide[1]}}  {device}" for name, op, device in cells
-        )
+        return table(cells)
 
 
 class _Unmapped:

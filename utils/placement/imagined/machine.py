@@ -16,6 +16,7 @@ from utils.placement.imagined.nodes import read
 from utils.placement.imagined.placer import Placer
 from utils.placement.imagined.words import PlacementError, Rule
 from utils.placement.kernels import lists_gpu_kernels
+from utils.table import table
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -82,11 +83,7 @@ class ImaginedPlacement:
             return f"Cannot be placed ({where}).\n{self.error.message}"
         cells = [("name", "operation", "device", "rule")]
         cells += [(row.name, row.op, _role(row.device), str(row.rule)) for row in self.rows]
-        wide = [max(len(line[i]) for line in cells) for i in range(3)]
-        return "\n".join(
-            "  ".join([*(f"{cell:<{w}}" for cell, w in zip(line, wide, strict=False)), line[3]])
-            for line in cells
-        )
+        return table(cells)
 
 
 class ImaginedMachine:
