@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from tools import bench, bench_figure, browser_smoke, run, soak
+from tools import browser_smoke, run, soak
 from tools.execute import CellFailed, execute
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -492,93 +492,6 @@ def test_one_core_is_one_core_and_only_inside():
     with soak.one_core():
         assert len(os.sched_getaffinity(0)) == 1
     assert os.sched_getaffinity(0) == before
-
-
-# --- bench
-
-
-def test_bench_summary_is_best_median_and_spread():
-    assert bench_figure.summary([3.0, 2.0, 4.0]) == (2.0, 3.0, 1.0)
-
-
-def test_bench_reads_the_load_of_the_machine(tmp_path):
-    stat = tmp_path / "stat"
-    #             user nice system idle iowait irq softirq steal guest guest_nice
-    stat.write_text("cpu  100 10 20 700 30 5 5 130 40 0\ncpu0 1 2 3\n")
-    per_second = os.sysconf("SC_CLK_TCK")
-    assert bench_figure.processor_seconds(stat) == (270 / per_second, 1000 / per_second)
-    assert bench_figure.processor_seconds(tmp_path / "missing") is None
-
-
-@pytest.mark.parametrize(
-    ("others", "words"),
-    [(0.05, "5.0% of the processors (quiet)"), (0.051, "no verdict"), (None, "unknown")],
-)
-def test_bench_gives_no_verdict_on_a_busy_machine(others, words):
-    assert words in bench_figure.verdict(others)
-
-
-def test_bench_counts_living_children_as_its_own(monkeypatch):
-    before, after = (10.0, 100.0), (14.0, 108.0)
-    for own, others in (([0.0, 3.0], 1 / 8), ([2.0, 7.0], 0.0)):
-        readings = iter([before, after])
-        monkeypatch.setattr(bench_figure, "processor_seconds", lambda r=readings: next(r))
-        monkeypatch.setattr(bench_figure, "own_seconds", lambda: 5.0)
-        seconds = iter(own)
-        with bench_figure.watched(lambda s=seconds: next(s)) as load:
-            pass
-        assert load.others == others
-
-
-def test_a_figure_shows_its_notes_and_without_rows_no_verdict():
-    rows = [("a", 1.0)]
-    figure = bench_figure.Figure("Title", ("what", "s"), rows, 0.01, ("A note.",))
-    lines = bench_figure.table(figure).splitlines()
-    assert lines[-2:] == ["A note.", "Load by other programs: 1.0% of the processors (quiet)."]
-    none = figure._replace(rows=[], others=None)
-    assert bench_figure.table(none) == "Title\nA note."
-
-
-def test_bench_times_every_lesson_and_writes_json(monkeypatch, tmp_path, capsys):
-    names = [tmp_path / "notebooks" / name for name in ("00_a.ipynb", "01_b.ipynb")]
-    executed = []
-    monkeypatch.setattr(bench, "lessons", lambda: names)
-    monkeypatch.setattr(bench, "execute", executed.append)
-    target = tmp_path / "bench.json"
-    assert bench.main(["--only", "lessons", "--rounds", "2", "--json", str(target)]) == 0
-    assert executed == [names[0], names[0], names[1], names[1]]
-    content = json.loads(target.read_text())
-    figure = content["figures"]["lessons"]
-    assert [row[0] for row in figure["rows"]] == ["00_a.ipynb", "01_b.ipynb", "together"]
-    assert len(figure["columns"]) == len(figure["rows"][0])
-    assert content["machine"]["cores"] >= 1 and str(tmp_path) not in target.read_text()
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "Executing the lessons" and lines[2].startswith("00_a.ipynb ")
-
-
-def test_the_suite_is_compared_with_what_it_cannot_go_below(monkeypatch):
-    monkeypatch.setattr(bench, "import_tensorflow", lambda: None)
-    monkeypatch.setattr(bench, "seconds_of", lambda action, rounds: [4.0, 6.0, 5.0])
-    monkeypatch.setattr(bench, "cores", lambda: 2)
-    outcome = soak.Outcome("passed", 240.0, "9 passed, 0 failed, 1 skipped")
-
-    def suite(log):
-        log.write_text("first\nlast words\n")
-        return outcome
-
-    monkeypatch.setattr(bench.soak, "suite", suite)
-    figure = bench.suite_against_floor(3)
-    imports, floor, whole = figure.rows
-    kernels = int(floor[0].split()[0])
-    assert imports[1:] == (4.0, 5.0, 0.5)
-    assert floor[1:3] == (kernels / 2 * 4.0, kernels / 2 * 5.0)
-    assert whole[1] == 240.0
-    assert figure.notes == (
-        f"make test passed (9 passed, 0 failed, 1 skipped): {240 / (kernels * 2):.1f} × floor.",
-    )
-    outcome = outcome._replace(verdict="FAILED")
-    (note,) = bench.suite_against_floor(3).notes
-    assert "FAILED" in note and note.endswith("last words") and "×" not in note
 
 
 # --- browser

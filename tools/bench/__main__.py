@@ -15,11 +15,9 @@ from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tools import bench_clock, soak
-from tools.bench_figure import DISTURBED, Figure, cores, seconds_of, summary, table, watched
-from tools.bench_pipeline import pipeline
-from tools.bench_profile import profile
-from tools.bench_towers import towers
+from tools import soak
+from tools.bench.figure import DISTURBED, Figure, cores, seconds_of, summary, table, watched
+from tools.bench.training import pipeline, towers
 from tools.execute import execute
 from tools.notebooks import exercises, label, lessons, solutions
 
@@ -68,20 +66,11 @@ def suite_against_floor(rounds: int) -> Figure:
     return Figure("The suite and what it cannot go below", columns, rows, load.others, (note,))
 
 
-def virtual_clock(rounds: int) -> Figure:
-    """The engine of lesson 08: how fast it simulates, and how that grows with the fleet."""
-    with watched() as load:
-        rows = bench_clock.rows(rounds)
-    return Figure(bench_clock.TITLE, bench_clock.COLUMNS, rows, load.others)
-
-
 FIGURES: dict[str, Callable[[int], Figure]] = {
     "lessons": lesson_times,
     "suite": suite_against_floor,
-    "clock": virtual_clock,
     "dense": partial(towers, "dense"),
     "conv": partial(towers, "conv"),
-    "profile": profile,
     "stages": pipeline,
 }
 

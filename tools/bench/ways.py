@@ -1,6 +1,6 @@
-"""The ways to train that `make bench` compares: towers, MirroredStrategy, stages of a pipeline.
+"""Two ways to train that `make bench` compares: towers and MirroredStrategy.
 
-Each function makes the variables and returns a `Way`. TensorFlow's devices must be set up.
+Each function makes the variables and returns a `Trainer`. TensorFlow's devices must be set up.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,35 +9,31 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tools.bench_networks import Network
+from tools.bench.networks import Network
 
 HOST = "/CPU:0"
 RATE = 0.05
 
 
-class Way(NamedTuple):
+class Trainer(NamedTuple):
     """`step()` trains one step on the batch and returns the loss before it; `weights` are read."""
 
     step: Callable
     weights: list
 
 
-def on_device(
-    home: str, network: Network, dtype: str
-) -> tuple[list, tf.keras.optimizers.Optimizer]:
-    """The network's variables and plain SGD, on the device `home`."""
-    with tf.device(home):
+def on_host(network: Network, dtype: str) -> tuple[list, tf.keras.optimizers.Optimizer]:
+    """The network's variables and plain SGD."""
+    with tf.device(HOST):
         weights = [tf.Variable(w) for w in network.first_weights(dtype)]
         optimizer = tf.keras.optimizers.SGD(RATE)
         optimizer.build(weights)
     return weights, optimizer
 
 
-def towers(
-    network: Network, gpus: Sequence[str], x: np.ndarray, y: np.ndarray, home: str = HOST
-) -> Way:
-    """The towers of lesson 06: a shard each, gradients averaged and applied on `home`."""
-    weights, optimizer = on_device(home, network, x.dtype.name)
+def towers(network: Network, gpus: Sequence[str], x: np.ndarray, y: np.ndarray) -> Trainer:
+    """The towers of lesson 06: a shard each, gradients averaged and applied on the host."""
+    weights, optimizer = on_host(network, x.dtype.name)
     share = 1 / len(gpus)
 
     @tf.function
@@ -48,13 +44,13 @@ def towers(
                 losses.append(share * network.mean_loss(weights, shard, digits))
             with tf.device(gpu):
                 gradients.append(tape.gradient(losses[-1], weights))
-        with tf.device(home):
+        with tf.device(HOST):
             mean = [tf.add_n(parts) for parts in zip(*gradients, strict=True)]
             optimizer.apply_gradients(zip(mean, weights, strict=True))
             return tf.add_n(losses)
 
     parts = split(gpus, x, y)
-    return Way(lambda: step(parts), weights)
+    return Trainer(lambda: step(parts), weights)
 
 
 def split(gpus: Sequence[str], x: np.ndarray, y: np.ndarray) -> list[tuple]:
@@ -67,16 +63,9 @@ def split(gpus: Sequence[str], x: np.ndarray, y: np.ndarray) -> list[tuple]:
     return placed
 
 
-def mirrored(
-    network: Network, gpus: Sequence[str], x: np.ndarray, y: np.ndarray, to_one: bool = False
-) -> Way:
-    """The same by `MirroredStrategy`: a copy of the variables and the update on every GPU.
-
-    By default the GPUs add up their gradients by a collective operation; `to_one` does it on one
-    of them and sends the sums back.
-    """
-    add_up = tf.distribute.ReductionToOneDevice() if to_one else None
-    strategy = tf.distribute.MirroredStrategy(list(gpus), cross_device_ops=add_up)
+def mirrored(network: Network, gpus: Sequence[str], x: np.ndarray, y: np.ndarray) -> Trainer:
+    """The same by `MirroredStrategy`: a copy of the variables and the update on every GPU."""
+    strategy = tf.distribute.MirroredStrategy(list(gpus))
     with strategy.scope():
         weights = [tf.Variable(w) for w in network.first_weights(x.dtype.name)]
         optimizer = tf.keras.optimizers.SGD(RATE)
@@ -101,4 +90,4 @@ def mirrored(
         )
         for i in range(2)
     )
-    return Way(lambda: step(shards, digits), weights)
+    return Trainer(lambda: step(shards, digits), weights)

@@ -6,19 +6,18 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import NamedTuple
 
+import psutil
+
 DISTURBED = 0.05  # above this share of the processors, used by others, a time says little
-IDLE = (3, 4)  # the columns idle and iowait of /proc/stat
-GUEST = 8  # the columns from here on are counted in user and nice already
 
 
 class Figure(NamedTuple):
     """One table: a title, the names of its columns, its rows, and how quiet the machine was.
 
-    `others` is the share of all processors that other programs used, None where unknown. `notes`
-    are sentences below the table.
+    `others` is the share of all processors that other programs used, None where nothing was
+    measured. `notes` are sentences below the table.
     """
 
     title: str
@@ -31,8 +30,7 @@ class Figure(NamedTuple):
 class Load:
     """How much of the processors other programs used while this one measured."""
 
-    def __init__(self) -> None:
-        self.others: float | None = None
+    others: float | None = None
 
 
 def cores() -> int:
@@ -40,14 +38,13 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
-def processor_seconds(stat: Path = Path("/proc/stat")) -> tuple[float, float] | None:
-    """Seconds that all processors have been busy, and seconds in all; None where not known."""
-    if not stat.exists():
-        return None
-    ticks = [int(word) for word in stat.read_text().splitlines()[0].split()[1:]][:GUEST]
-    idle = sum(ticks[column] for column in IDLE)
-    per_second = os.sysconf("SC_CLK_TCK")
-    return (sum(ticks) - idle) / per_second, sum(ticks) / per_second
+def processor_seconds() -> tuple[float, float]:
+    """Seconds that all processors have been busy, and seconds in all."""
+    times = psutil.cpu_times()._asdict()
+    for counted in ("guest", "guest_nice"):  # in user and nice already
+        times.pop(counted, None)
+    everything = sum(times.values())
+    return everything - times["idle"] - times.get("iowait", 0), everything
 
 
 def own_seconds() -> float:
@@ -65,11 +62,9 @@ def watched(living: Callable[[], float] = lambda: 0.0) -> Iterator[Load]:
     load = Load()
     before, own = processor_seconds(), own_seconds() + living()
     yield load
-    after = processor_seconds()
-    if before and after:
-        busy, everything = (b - a for a, b in zip(before, after, strict=True))
-        own = own_seconds() + living() - own
-        load.others = max(0.0, busy - own) / everything if everything else 0.0
+    busy, everything = (b - a for a, b in zip(before, processor_seconds(), strict=True))
+    others = busy - (own_seconds() + living() - own)
+    load.others = max(0.0, others) / everything if everything else 0.0
 
 
 def seconds_of(action: Callable[[], object], rounds: int) -> list[float]:
@@ -88,10 +83,8 @@ def summary(times: Sequence[float]) -> tuple[float, float, float]:
     return best, statistics.median(times), (worst - best) / best
 
 
-def verdict(others: float | None) -> str:
+def verdict(others: float) -> str:
     """Whether the machine was quiet enough for the figure to mean something."""
-    if others is None:
-        return "Load by other programs: unknown on this system."
     quiet = "quiet" if others <= DISTURBED else f"no verdict, above {DISTURBED:.0%}"
     return f"Load by other programs: {others:.1%} of the processors ({quiet})."
 

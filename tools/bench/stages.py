@@ -1,6 +1,6 @@
 """A network cut by layers into stages, one per device, and a batch cut into micro-batches.
 
-It is the chain of `tools.bench_networks`, with its gradients written out, because the order in
+It is the chain of `tools.bench.networks`, with its gradients written out, because the order in
 which a device works is the subject here. TensorFlow's devices must be set up.
 """
 
@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import tensorflow as tf
 
-from tools.bench_networks import Network
-from tools.bench_ways import HOST, Way, on_device, split
+from tools.bench.networks import Network
+from tools.bench.ways import HOST, Trainer, on_host, split
 
 
 class Lane:
@@ -99,9 +99,9 @@ def work(weights: list, gpus: Sequence[str], parts: list[tuple], size: int) -> t
 
 def stages(
     network: Network, gpus: Sequence[str], x: np.ndarray, y: np.ndarray, cuts: int = 1
-) -> Way:
+) -> Trainer:
     """The chain as one stage per GPU, the batch in `cuts` micro-batches; one update on the host."""
-    weights, optimizer = on_device(HOST, network, x.dtype.name)
+    weights, optimizer = on_host(network, x.dtype.name)
 
     @tf.function
     def step(parts):
@@ -115,4 +115,4 @@ def stages(
             return tf.add_n(losses)
 
     parts = split([gpus[0]] * cuts, x, y)
-    return Way(lambda: step(parts), weights)
+    return Trainer(lambda: step(parts), weights)
