@@ -1,8 +1,8 @@
 """Run what `make test` holds many times over, under conditions that differ; print a summary.
 
 Rounds in parallel, one serial, one on a single core, one without a network; then every kind of
-kill of a cluster's task at many random moments. The output of every
-row goes to a log file of its own, kept when something failed.
+kill of a cluster's task at many random moments, and every lesson with each cell run twice. The
+output of every row goes to a log file of its own, kept when something failed.
 """
 
 import argparse
@@ -142,6 +142,14 @@ def random_kills(log: Path) -> Outcome:
     return suite(log, only=tests, more={"COURSE_KILLS": str(KILLS)})
 
 
+def each_cell_twice(log: Path) -> Outcome:
+    """Every lesson, each cell run again at once: `tools.twice`."""
+    start = time.perf_counter()
+    code = execute_to_log([sys.executable, "-m", "tools.twice"], log, dict(os.environ))
+    detail = "each second output was compared with the first"
+    return Outcome("FAILED" if code else "passed", time.perf_counter() - start, detail)
+
+
 def rows(rounds: int) -> list[Row]:
     """The rows of the summary, in the order they are run."""
     parallel = [Row(f"in parallel, {n} of {rounds}", suite) for n in range(1, rounds + 1)]
@@ -151,6 +159,7 @@ def rows(rounds: int) -> list[Row]:
         Row("on one core", on_one_core),
         Row("offline", offline),
         Row(f"{KILLS} random kills", random_kills),
+        Row("each cell twice", each_cell_twice),
     ]
 
 
