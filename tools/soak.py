@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tools.notebooks import ROOT
+from tools.processes import running
 
 # A network of one's own, with nothing but loopback in it, raised without any other program.
 RAISE_LOOPBACK = """
@@ -32,7 +33,6 @@ os.execvp(sys.argv[1], sys.argv[1:])
 OFFLINE = ["unshare", "--user", "--map-root-user", "--net", sys.executable, "-c", RAISE_LOOPBACK]
 KILLS = 20  # of each kind
 HANDED_DOWN = ("ARGS", "JOBS", "ROUNDS", "NB")  # make passes them on if its user gave them
-GRACE = 10  # seconds between asking a stopped suite to end and killing it
 
 
 class Outcome(NamedTuple):
@@ -62,27 +62,10 @@ def counts(report: Path) -> str:
 
 
 def execute_to_log(command: Sequence[str], log: Path, environment: dict[str, str]) -> int:
-    """Run a command with its output in `log`; on the way out nothing of it is left running."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            return process.wait()
-        except BaseException:
-            os.killpg(process.pid, signal.SIGINT)  # pytest ends its kernels
-            try:
-                process.wait(GRACE)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            raise
+    """Run a command with its output in `log`; its exit code."""
+    # SIGINT, so that pytest ends its kernels when this is stopped
+    with running(command, log, cwd=ROOT, env=environment, ending=signal.SIGINT) as process:
+        return process.wait()
 
 
 def suite(
