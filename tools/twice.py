@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 
 from tools import nbenv
 from tools.execute import CellFailed
-from tools.notebooks import code_cells, label, lessons, read, tags, where
+from tools.notebooks import code_cells, heading_above, label, lessons, read, tags
 from tools.outputs import rules, run, same_outputs, same_png
 from tools.rulebook.stored import output_text
 
@@ -43,7 +43,7 @@ def differences(nb: NotebookNode) -> list[str]:
             once, again = (output_text(cell).splitlines() for cell in (first, second))
             lines = list(difflib.unified_diff(once, again, "first", "second", lineterm=""))
             shown = "\n  ".join(lines or ["the picture differs"])
-            found.append(f"{where(nb, index)}, cell id {first.id!r}\n  {shown}")
+            found.append(f"{heading_above(nb, index)!r}, cell id {first.id!r}\n  {shown}")
     return found
 
 
