@@ -65,7 +65,7 @@ lint: ready ## check style, imports, and the rules for notebooks
 	$(PY) -m deptry . tests --config tools/deptry.toml || code=1; \
 	$(PY) -m tools.rules || code=1; exit $$code
 
-soak: ready ## repeat `make test`: parallel, serial, one core, offline, random kills [ROUNDS=3]
+soak: ready ## repeat `make test`: one core, offline, kills; run each cell twice [ROUNDS=3]
 	@$(PY) -m tools.soak $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
 
 bench: ready ## measure times, print tables, write bench.json [ARGS="--only conv --rounds 5"]

@@ -19,11 +19,14 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+import psutil
+
 from tools.notebooks import ROOT, code_cells, read, tags
+from tools.processes import running
 
 PAGE_SCRIPT = Path(__file__).with_suffix(".js")
 PLAYWRIGHT = "playwright>=1.50,<2"
@@ -43,8 +46,9 @@ FLAGS = [  # Chromium itself asks nothing outside either, so that a request is t
     "--no-first-run",
     "--no-proxy-server",
 ]
+LEFT_OUT = (".git", ".venv", ".hypothesis", ".ipynb_checkpoints", "__pycache__")
 WIDTH, HEIGHT, TALLEST = 1240, 1000, 16_000  # pixels of the page, and of its picture at most
-SERVER_SECONDS, PAGE_SECONDS, RUN_SECONDS, STOP_SECONDS = 60, 90, 600, 20
+SERVER_SECONDS, PAGE_SECONDS, RUN_SECONDS = 60, 90, 600
 
 
 def find_chromium() -> str | None:
@@ -60,24 +64,6 @@ def install_playwright() -> None:
     except ImportError:
         print(f"Installing {PLAYWRIGHT}, which drives Chromium, into this environment.", flush=True)
         subprocess.run([sys.executable, "-m", "pip", "install", PLAYWRIGHT], check=True)
-
-
-def copy_course(target: Path) -> None:
-    """Copy the files that git knows or would add; without git, all but the environment."""
-    listing = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    if listing.returncode:
-        left_out = shutil.ignore_patterns(".git", ".venv", ".ipynb_checkpoints", "__pycache__")
-        shutil.copytree(ROOT, target, ignore=left_out)
-        return
-    for name in filter(None, listing.stdout.split("\0")):
-        if (ROOT / name).is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, target / name)
 
 
 def free_port() -> int:
@@ -106,25 +92,13 @@ def lab(course: Path, state: Path) -> Iterator[str]:
     }
     environment = {k: v for k, v in environment.items() if not k.startswith(("MAKE", "MFLAGS"))}
     log = state / "lab.log"
-    with log.open("wb") as output:
-        server = subprocess.Popen(
-            ["make", "lab"],
-            cwd=course,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
+    with running(["make", "lab"], log, cwd=course, env=environment) as server:
         address = f"http://127.0.0.1:{port}"
         wait_for_server(f"{address}/api/status?token={token}", server, log)
         yield f"{address}/?token={token}"
-    finally:
-        stop(server)
 
 
-def wait_for_server(address: str, server: subprocess.Popen, log: Path) -> None:
+def wait_for_server(address: str, server: psutil.Popen, log: Path) -> None:
     """Return when the server answers; raise with its log when it does not."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     deadline = time.monotonic() + SERVER_SECONDS
@@ -135,19 +109,6 @@ def wait_for_server(address: str, server: subprocess.Popen, log: Path) -> None:
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
     raise RuntimeError(f"`make lab` does not answer; its output:\n{log.read_text()[-3000:]}")
-
-
-def stop(server: subprocess.Popen) -> None:
-    """Ask make and the server, which then ends its kernels, to stop; kill what does not."""
-    deadline = time.monotonic() + STOP_SECONDS
-    kind = signal.SIGTERM
-    with suppress(ProcessLookupError):  # raised once the whole group is gone
-        while True:
-            os.killpg(server.pid, kind)
-            server.poll()  # an ended child stays in the group until it is asked for
-            time.sleep(0.1)
-            kind = 0 if time.monotonic() < deadline else signal.SIGKILL
-    server.wait()
 
 
 @contextmanager
@@ -258,7 +219,7 @@ def smoke(names: list[str], chromium: str, pictures: Path) -> bool:
     with tempfile.TemporaryDirectory(prefix="browser-", ignore_cleanup_errors=True) as folder:
         course, state, profile = (Path(folder) / name for name in ("my course", "lab", "profile"))
         state.mkdir()
-        copy_course(course)
+        shutil.copytree(ROOT, course, ignore=shutil.ignore_patterns(*LEFT_OUT))
         with lab(course, state) as address, browser_page(chromium, profile) as (page, outside):
             for name in names:
                 start = time.perf_counter()

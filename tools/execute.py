@@ -41,19 +41,18 @@ def execute(
     on_cell: Callable[[int, int], None] | None = None,
     timeout: float = 120,
     extra_arguments: Sequence[str] = (),
-    allow_errors: bool = False,
-    folder: Path | None = None,
+    notebook: NotebookNode | None = None,
 ) -> NotebookNode:
     """Execute the notebook at `path` in its own `folder`, or another, and return its outputs.
 
-    The file is not written. `on_cell(number, total)` is called before each code cell. `timeout`
-    is in seconds, for one cell. `extra_arguments` go to the kernel's command line; the kernel's
-    environment is this process's. Raises CellFailed at the first cell that fails, unless it is
-    tagged `raises-exception` or `allow_errors` is true. The kernel is shut down on every way
-    out, Ctrl-C included.
+    The file is not written; a `notebook` is executed in place of what it holds. `timeout` is in
+    seconds, for one cell. `on_cell(number, total)` is called before each code cell.
+    `extra_arguments` go to the kernel's command line; the kernel's environment is this process's.
+    Raises CellFailed at the first cell that fails, unless it is tagged `raises-exception`. The
+    kernel is shut down on every way out, Ctrl-C included.
     """
     path = Path(path)
-    notebook = read(path)
+    notebook = notebook or read(path)
     indices = [index for index, _ in code_cells(notebook)]
     current = [0]  # where the kernel is, for the report
 

@@ -99,11 +99,12 @@ def _as_shown(text: str) -> str:
     return text.replace("\x08", "")
 
 
-def run(path: Path) -> NotebookNode:
+def run(path: Path, notebook: NotebookNode | None = None) -> NotebookNode:
     """Execute as nbval will: its kernels do not show raw writes to descriptors 1 and 2."""
     from tools.execute import execute
 
-    return execute(path, extra_arguments=["--IPKernelApp.capture_fd_output=False"])
+    arguments = ["--IPKernelApp.capture_fd_output=False"]
+    return clean(execute(path, notebook=notebook, extra_arguments=arguments))
 
 
 def refresh(path: Path, keep: bool = True) -> NotebookNode:
@@ -113,7 +114,7 @@ def refresh(path: Path, keep: bool = True) -> NotebookNode:
     rest of the cell's output is the same. Where nbval ignores the output, so do the numbers.
     With `keep` false every new output is taken. The file is not written.
     """
-    new, old = clean(run(path)), clean(read(path))
+    new, old = run(path), clean(read(path))
     for before, after in zip(old.cells, new.cells, strict=True):
         if keep and after.cell_type == "code":
             ignored = "nbval-ignore-output" in tags(after)

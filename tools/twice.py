@@ -1,70 +1,66 @@
-"""Run every cell of the lessons twice in a row: the second time it must print the same.
+"""Run lessons with every code cell executed twice in a row: the second output must be the first.
 
-Learners run a cell again after a look at it. Cells that are not compared with what is stored
-(`nbval-ignore-output`) are run twice, too, and not compared.
+Learners run a cell again. Left out are cells tagged `nbval-ignore-output` (nothing compares them,
+for the reasons in tools/rulebook/unchecked.py) and the pictures of cells tagged `measured`, which
+are of seconds.
 """
 
+import argparse
+import difflib
 import sys
-from collections.abc import Iterator
-from copy import deepcopy
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import nbformat
 from nbformat import NotebookNode
 
 from tools import nbenv
-from tools.execute import execute
-from tools.notebooks import code_cells, lessons, read, tags, where
-
-
-def printed(cell: NotebookNode) -> list[str]:
-    """What a cell shows as text; a picture counts as one word."""
-    found = []
-    for output in cell.outputs:
-        data = output.get("data", {})
-        text = "a picture" if "image/png" in data else data.get("text/plain", "")
-        found.append(output.get("text") or text or f"{output.ename}: {output.evalue}")
-    return found
+from tools.execute import CellFailed
+from tools.notebooks import code_cells, heading_above, label, lessons, read, tags
+from tools.outputs import rules, run, same_outputs, same_png
+from tools.rulebook.stored import output_text
 
 
 def doubled(nb: NotebookNode) -> NotebookNode:
-    """The notebook with each code cell followed by itself."""
-    twice = deepcopy(nb)
-    twice.cells = []
-    for index, cell in enumerate(nb.cells):
-        twice.cells.append(deepcopy(cell))
-        if cell.cell_type == "code":
-            again = deepcopy(cell)
-            again.id = f"again-{index}"
-            twice.cells.append(again)
-    return twice
+    """The notebook with a copy of every code cell behind it; an error in a copy stops nothing."""
+    cells = []
+    for cell in nb.cells:
+        cells.append(cell)
+        if cell.cell_type == "code" and cell.source.strip():
+            again = nbformat.from_dict(cell)
+            again.id += "-again"
+            again.metadata["tags"] = sorted({*tags(cell), "raises-exception"})
+            cells.append(again)
+    return nbformat.from_dict({**nb, "cells": cells})
 
 
-def differences(path: Path, nb: NotebookNode) -> Iterator[str]:
-    """A line for each cell of an executed doubled notebook that printed something else."""
-    cells = [(index, cell) for index, cell in code_cells(nb)]
+def differences(nb: NotebookNode) -> list[str]:
+    """Where the second output of a cell is not the first, in an executed doubled notebook."""
+    found = []
+    cells = [each for each in code_cells(nb) if "nbval-ignore-output" not in tags(each[1])]
     for (index, first), (_, second) in zip(cells[::2], cells[1::2], strict=True):
-        if "nbval-ignore-output" not in tags(first) and printed(first) != printed(second):
-            yield f"{path.name}, {where(nb, index)}:\n  {printed(first)}\n  {printed(second)}"
+        same_picture = (lambda one, other: True) if "measured" in tags(first) else same_png
+        if not same_outputs(first.outputs, second.outputs, rules(), same_picture):
+            once, again = (output_text(cell).splitlines() for cell in (first, second))
+            lines = list(difflib.unified_diff(once, again, "first", "second", lineterm=""))
+            shown = "\n  ".join(lines or ["the picture differs"])
+            found.append(f"{heading_above(nb, index)!r}, cell id {first.id!r}\n  {shown}")
+    return found
 
 
-def main(paths: list[str]) -> int:
-    """Print the cells that differ; 1 if there are any."""
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("notebooks", nargs="*", type=Path, help="default: every lesson")
     nbenv.apply()
-    found = 0
-    for path in map(Path, paths) if paths else lessons():
-        nb = doubled(read(path))
-        with TemporaryDirectory(dir=path.parent, prefix=".twice-") as folder:
-            copy = Path(folder) / path.name
-            nbformat.write(nb, copy)
-            ran = execute(copy, folder=path.parent)
-        for line in differences(path, ran):
-            found += 1
-            print(line, flush=True)
-    print(f"{found} cells print something else the second time")
-    return int(found > 0)
+    bad = 0
+    for path in parser.parse_args(argv).notebooks or lessons():
+        try:
+            found = differences(run(path, doubled(read(path))))
+        except CellFailed as error:
+            found = [str(error)]
+        bad += len(found)
+        print(f"{label(path)}: {len(found) or 'no'} cells differ", *found, sep="\n", flush=True)
+    return int(bool(bad))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -114,7 +114,7 @@ class Child:
         """Wait until it is ready, or has done what it was told."""
         try:
             found = self.orders.recv() if self.orders.poll(DEADLINE) else "no answer in time"
-        except EOFError:
+        except (EOFError, ConnectionResetError):
             self.process.join()
             found = f"it ended with code {self.process.exitcode}"
         if isinstance(found, str):
@@ -123,7 +123,8 @@ class Child:
 
     def work(self, steps: int) -> list[float]:
         """Let it work on so many steps; return the seconds of each."""
-        self.orders.send(steps)
+        with contextlib.suppress(BrokenPipeError):  # the answer will say why
+            self.orders.send(steps)
         found = self.answer()
         self.cpu, self.loss = found["cpu"], found["loss"]
         return found["seconds"]

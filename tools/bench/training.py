@@ -10,7 +10,7 @@ from tools.bench.figure import Figure
 from tools.bench.networks import NETWORKS
 from tools.bench.rounds import TURNS, Times, Way, core_numbers, measured, obstacle
 
-COLUMNS = ("what", "best ms", "median ms", "middle half", "× by best", "× by median", "bound")
+COLUMNS = ("what", "best ms", "median ms", "middle half", "× by best", "× by median")
 ONE = "1 tower on 1 core"
 MOST = 4  # towers
 WANTED_TOWERS = 1.8  # times as fast with two towers, the conv net
@@ -45,7 +45,7 @@ def towers(network: str, rounds: int, batch: int | None = None) -> Figure:
     """1 to 4 towers on as many cores, and MirroredStrategy on all of them."""
     cores = core_numbers()[:MOST]
     batch = batch or NETWORKS[network].batch
-    batch -= batch % math.lcm(*range(1, MOST + 1))  # so that any number of towers divides it
+    batch -= batch % math.lcm(*range(1, len(cores) + 1))  # so that any number of towers divides it
     ways = {ONE: Way("towers", network, batch, cores[:1])}
     for n in range(2, len(cores) + 1):
         ways[several(n)] = Way("towers", network, batch, cores[:n], gpus=n)
@@ -102,11 +102,12 @@ def figure(
 ) -> Figure:
     """Measure a step in each of the ways; without rows where the machine is too small."""
     title = f"{title}, a training step"
+    columns = (*COLUMNS, "bound") if bounds else COLUMNS
     if problem := obstacle(len(core_numbers()), len(ways)):
-        return Figure(title, COLUMNS, [], None, (problem,))
+        return Figure(title, columns, [], None, (problem,))
     times, others = measured(ways, TURNS * rounds)
     rows = [
-        (what, *took.cells(), *took.faster(times[ONE]), bounds.get(what))
+        (what, *took.cells(), *took.faster(times[ONE]), bounds.get(what))[: len(columns)]
         for what, took in times.items()
     ]
-    return Figure(title, COLUMNS, rows, others, notes(times))
+    return Figure(title, columns, rows, others, notes(times))
