@@ -102,9 +102,9 @@ def test_a_stopped_run_leaves_no_kernel(notebook, tmp_path, kind):
 def test_run_counts_every_lesson(capsys):
     failure = CellFailed(Path("notebooks/01_b.ipynb"), "2 · Part", 3, "KeyError", "'x'")
     results = [run.Result(Path("notebooks/00_a.ipynb"), 1.25, None)]
-    run.report(results, 20)
+    run.report(results)
     assert capsys.readouterr().out.endswith("all 1 ok\n")
-    run.report([*results, run.Result(failure.notebook, 2.0, failure)], 20)
+    run.report([*results, run.Result(failure.notebook, 2.0, failure)])
     output = capsys.readouterr().out
     assert "notebooks/01_b.ipynb failed" in output and "1 of 2 failed" in output
 

@@ -39,6 +39,7 @@ class House:
         for name in ("requirements.txt", "requirements.lock", "pyproject.toml"):
             shutil.copy(ROOT / name, self.root)
         shutil.copy(ROOT / "tools/setup_env.sh", self.root / "tools")
+        shutil.copytree(ROOT / "jupyter_config", self.root / "jupyter_config")
         self.bin = folder / "bin"
         self.bin.mkdir()
         self.calls = folder / "calls"

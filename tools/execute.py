@@ -42,14 +42,15 @@ def execute(
     timeout: float = 120,
     extra_arguments: Sequence[str] = (),
     notebook: NotebookNode | None = None,
+    allow_errors: bool = False,
 ) -> NotebookNode:
     """Execute the notebook at `path` in its own `folder`, or another, and return its outputs.
 
     The file is not written; a `notebook` is executed in place of what it holds. `timeout` is in
     seconds, for one cell. `on_cell(number, total)` is called before each code cell.
     `extra_arguments` go to the kernel's command line; the kernel's environment is this process's.
-    Raises CellFailed at the first cell that fails, unless it is tagged `raises-exception`. The
-    kernel is shut down on every way out, Ctrl-C included.
+    Raises CellFailed at the first cell that fails, unless it is tagged `raises-exception` or
+    `allow_errors` is true. The kernel is shut down on every way out, Ctrl-C included.
     """
     path = Path(path)
     notebook = notebook or read(path)
@@ -83,7 +84,7 @@ def execute(
         try:
             run(
                 manager.start_kernel(
-                    cwd=str(folder or path.parent),
+                    cwd=str(path.parent),
                     extra_arguments=list(extra_arguments),
                     stdout=log,
                     stderr=log,

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from tools.notebooks import ROOT
 from tools.processes import running
+from utils.table import table
 
 # A network of one's own, with nothing but loopback in it, raised without any other program.
 RAISE_LOOPBACK = """

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import psutil
 
+from utils.table import table as columns
+
 DISTURBED = 0.05  # above this share of the processors, used by others, a time says little
 
 
