@@ -9,7 +9,11 @@ from tools.notebooks import text_of, tidy
 SETUP = "from utils.start import begin\n\nmachine = begin(gpus=2)\n\nimport tensorflow as tf"
 # one white pixel
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mP8/x8AAwMCAO+ip1sAAAAASUVORK5CYII="
-CLOSING = """## Key points
+CLOSING = """## In your project
+
+Do it there.
+
+## Key points
 
 - You can compute.
 
@@ -71,6 +75,7 @@ def notebook(*cells: NotebookNode) -> NotebookNode:
 def lesson(title: str = "Draw a line", line: str = "45 min · needs 00 · part I") -> NotebookNode:
     return notebook(
         text(f"# {title}\n\nYou draw the {title.lower()} here. More words.\n\n{line}"),
+        text("Somebody has a problem.\n\n![One sees it.](pictures/03.svg)", id="problem"),
         text("By the end you can\n\n- **draw** it;\n- predict it;\n- explain it."),
         code(SETUP, "setup"),
         text("## 1 · Look first\n\n" + "Every word counts here. " * 250),
@@ -108,9 +113,17 @@ def write(path: Path, nb: NotebookNode) -> Path:
     return path
 
 
+def with_picture(root: Path, number: str = "03") -> None:
+    """The picture that a lesson opens with; it is generated in a real course."""
+    pictures = root / "notebooks" / "pictures"
+    pictures.mkdir(parents=True, exist_ok=True)
+    (pictures / f"{number}.svg").write_text("<svg/>")
+
+
 def course(root: Path) -> Path:
     """Lessons 00 and 03 under `root`, with all that belongs to them but is not generated."""
     first = lesson("Start here", "30 min · needs nothing · part -")
+    first.cells[1].source = first.cells[1].source.replace("03", "00")
     first.cells.insert(-1, text("", "generated", id="course-map"))
     first.cells[-1].id = "closing"
     notebooks = root / "notebooks"

@@ -57,7 +57,7 @@ def test_what_is_no_term(root, source):
 
 def test_objectives_and_generated_cells_define_nothing(root):
     say(root, "03_draw_a_line.ipynb", "A **tower**.", "generated")
-    assert "**draw**" in lesson().cells[1].source
+    assert "**draw**" in lesson().cells[2].source
     assert build(root) == glossary.INTRO
 
 

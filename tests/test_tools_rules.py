@@ -2,7 +2,7 @@
 
 import pytest
 from bad_notebooks import BAD, code, frame, practice, stored
-from small_course import course, lesson, solution
+from small_course import course, lesson, solution, with_picture
 from small_course import write as write_notebook
 
 from tools import generate, generated, rules
@@ -16,6 +16,7 @@ def page_of(tmp_path, kind, spoil=lambda nb: None):
     folder = tmp_path / "notebooks" / ("" if kind == LESSON else "solutions")
     folder.mkdir(parents=True, exist_ok=True)
     write_notebook(tmp_path / "notebooks" / "03_draw_a_line.ipynb", lesson())
+    with_picture(tmp_path)
     nb = lesson() if kind == LESSON else solution()
     spoil(nb)
     return Page(folder / "03_draw_a_line.ipynb", nb)
@@ -40,9 +41,9 @@ def test_every_rule_has_a_bad_notebook():
 
 def test_excuse_must_be_needed(tmp_path, monkeypatch):
     page = page_of(tmp_path, "lesson")
-    monkeypatch.setitem(code_rules.UNCHECKED, (page.label, "cell-5"), "seconds")
+    monkeypatch.setitem(code_rules.UNCHECKED, (page.label, "cell-6"), "seconds")
     assert [name for name, _ in rules.problems_of(page)] == ["unchecked_cells"]
-    page.nb.cells[4].metadata["tags"] = ["nbval-ignore-output"]
+    page.nb.cells[5].metadata["tags"] = ["nbval-ignore-output"]
     assert rules.problems_of(page) == []
 
 
@@ -52,21 +53,21 @@ def test_excuse_must_be_needed(tmp_path, monkeypatch):
 )
 def test_forbidden_code_lets_other_code_pass(tmp_path, source):
     def spoil(nb):
-        nb.cells[4].source = source
+        nb.cells[5].source = source
 
     assert rules.problems_of(page_of(tmp_path, "lesson", spoil)) == []
 
 
 def test_unwanted_words_may_stand_in_code(tmp_path):
     def spoil(nb):
-        nb.cells[5].source += " The call `just()` adjusts it.\n\n```python\nsimply = 1\n```"
+        nb.cells[6].source += " The call `just()` adjusts it.\n\n```python\nsimply = 1\n```"
 
     assert rules.problems_of(page_of(tmp_path, "lesson", spoil)) == []
 
 
 def test_problem_names_cell_and_heading(tmp_path):
     (_, problem), *_ = rules.problems_of(page_of(tmp_path, "lesson", code.trailing_semicolon))
-    assert problem.startswith("03_draw_a_line.ipynb: cell 5 (1 · Look first): a trailing `;`")
+    assert problem.startswith("03_draw_a_line.ipynb: cell 6 (1 · Look first): a trailing `;`")
 
 
 def test_companions(tmp_path):

@@ -7,19 +7,19 @@ from bad_notebooks import bad, insert
 
 @bad("cell_length")
 def long_cell(nb):
-    nb.cells[4].source = "draw()\n" * 21
-    insert(nb, 6, code("a = 1"))  # keeps the median low
+    nb.cells[5].source = "draw()\n" * 21
+    insert(nb, 7, code("a = 1"))  # keeps the median low
 
 
 @bad("median_length")
 def long_median(nb):
-    for index in (2, 4):
+    for index in (3, 5):
         nb.cells[index].source += "\nf()" * 8
 
 
 @bad("columns")
 def wide_line(nb):
-    nb.cells[4].source = "draw(" + "x" * 75 + ")"
+    nb.cells[5].source = "draw(" + "x" * 75 + ")"
 
 
 @bad("columns", "solution")
@@ -29,7 +29,7 @@ def wide_line_in_solution(nb):
 
 @bad("prose_between")
 def three_in_a_row(nb):
-    insert(nb, 3, code("a = 1"), code("b = 1"))
+    insert(nb, 4, code("a = 1"), code("b = 1"))
 
 
 FORBIDDEN = [
@@ -57,7 +57,7 @@ FORBIDDEN = [
 for number, source in enumerate(FORBIDDEN):
 
     def forbidden(nb, source=source):
-        nb.cells[4].source = source
+        nb.cells[5].source = source
 
     forbidden.__name__ = f"forbidden_{number}"
     bad("forbidden_code")(forbidden)
@@ -65,27 +65,27 @@ for number, source in enumerate(FORBIDDEN):
 
 @bad("semicolon")
 def trailing_semicolon(nb):
-    nb.cells[4].source = "draw();"
+    nb.cells[5].source = "draw();"
 
 
 @bad("allowed_tags")
 def unknown_tag(nb):
-    nb.cells[5].metadata["tags"] = ["nbval-skip"]
+    nb.cells[6].metadata["tags"] = ["nbval-skip"]
 
 
 @bad("allowed_tags")
 def solution_tag_in_lesson(nb):
-    nb.cells[5].metadata["tags"] = ["solution-only"]
+    nb.cells[6].metadata["tags"] = ["solution-only"]
 
 
 @bad("unchecked_cells")
 def unexcused_cell(nb):
-    nb.cells[4].metadata["tags"] = ["nbval-ignore-output"]
+    nb.cells[5].metadata["tags"] = ["nbval-ignore-output"]
 
 
 @bad("metadata")
 def scrolled_cell(nb):
-    nb.cells[4].metadata["scrolled"] = True
+    nb.cells[5].metadata["scrolled"] = True
 
 
 @bad("metadata", "solution")
@@ -95,4 +95,4 @@ def widgets(nb):
 
 @bad("unique_ids")
 def same_id(nb):
-    nb.cells[5].id = nb.cells[3].id
+    nb.cells[6].id = nb.cells[4].id

@@ -7,7 +7,7 @@ from bad_notebooks import bad
 
 @bad("one_title")
 def second_title(nb):
-    nb.cells[3].source += "\n\n# Again"
+    nb.cells[4].source += "\n\n# Again"
 
 
 @bad("one_title", "solution")
@@ -40,24 +40,34 @@ def title_without_solutions(nb):
     nb.cells[0].source = nb.cells[0].source.replace("Solutions: d", "D")
 
 
+@bad("opening")
+def no_problem(nb):
+    nb.cells[1].source = "![One sees it.](pictures/03.svg)"
+
+
+@bad("opening")
+def picture_without_words(nb):
+    nb.cells[1].source = "Somebody has a problem.\n\n![](pictures/03.svg)"
+
+
 @bad("objectives")
 def two_objectives(nb):
-    nb.cells[1].source = "By the end you can\n\n- draw it;\n- predict it."
+    nb.cells[2].source = "By the end you can\n\n- draw it;\n- predict it."
 
 
 @bad("objectives")
 def seven_objectives(nb):
-    nb.cells[1].source = "By the end you can\n\n" + "- draw it;\n" * 7
+    nb.cells[2].source = "By the end you can\n\n" + "- draw it;\n" * 7
 
 
 @bad("objectives")
 def other_second_cell(nb):
-    nb.cells[1].source = "You will learn\n\n- a\n- b\n- c"
+    nb.cells[2].source = "You will learn\n\n- a\n- b\n- c"
 
 
 @bad("setup_cell")
 def tensorflow_first(nb):
-    nb.cells[2].source = "import tensorflow as tf\n" + SETUP
+    nb.cells[3].source = "import tensorflow as tf\n" + SETUP
 
 
 @bad("setup_cell", "solution")
@@ -67,45 +77,45 @@ def untagged_setup(nb):
 
 @bad("setup_cell")
 def two_setups(nb):
-    nb.cells[4].metadata["tags"] = ["setup"]
+    nb.cells[5].metadata["tags"] = ["setup"]
 
 
 @bad("section_titles")
 def unnumbered_section(nb):
-    nb.cells[3].source = nb.cells[3].source.replace("1 · ", "")
+    nb.cells[4].source = nb.cells[4].source.replace("1 · ", "")
 
 
 @bad("section_titles")
 def section_two_first(nb):
-    nb.cells[3].source = nb.cells[3].source.replace("1 · ", "2 · ")
+    nb.cells[4].source = nb.cells[4].source.replace("1 · ", "2 · ")
 
 
 @bad("section_titles")
 def eight_sections(nb):
-    nb.cells[5].source += "".join(f"\n\n## {n} · More\n\nYes." for n in range(2, 9))
+    nb.cells[6].source += "".join(f"\n\n## {n} · More\n\nYes." for n in range(2, 9))
 
 
 @bad("closing_sections")
 def no_in_practice(nb):
-    nb.cells[6].source = nb.cells[6].source.replace("## In practice", "")
+    nb.cells[7].source = nb.cells[7].source.replace("## In practice", "")
 
 
 @bad("closing_sections")
 def other_order(nb):
-    source = nb.cells[6].source.replace("## Then and now", "## X")
+    source = nb.cells[7].source.replace("## Then and now", "## X")
     source = source.replace("## In practice", "## Then and now")
-    nb.cells[6].source = source.replace("## X", "## In practice")
+    nb.cells[7].source = source.replace("## X", "## In practice")
 
 
 @bad("closing_sections")
 def section_after_the_last(nb):
-    nb.cells[3].source = nb.cells[3].source.replace("## 1 · Look first", "")
-    nb.cells[6].source += "\n\n## 1 · Late"
+    nb.cells[4].source = nb.cells[4].source.replace("## 1 · Look first", "")
+    nb.cells[7].source += "\n\n## 1 · Late"
 
 
 @bad("local_links")
 def link_to_nothing(nb):
-    nb.cells[5].source += " See [there](04_nothing.ipynb#part)."
+    nb.cells[6].source += " See [there](04_nothing.ipynb#part)."
 
 
 @bad("local_links", "solution")

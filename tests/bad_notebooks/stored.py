@@ -9,7 +9,7 @@ from bad_notebooks import bad, insert
 
 @bad("execution_counts")
 def not_run(nb):
-    nb.cells[4].execution_count = None
+    nb.cells[5].execution_count = None
 
 
 @bad("execution_counts", "solution")
@@ -19,12 +19,12 @@ def run_out_of_order(nb):
 
 @bad("stderr")
 def stored_warning(nb):
-    nb.cells[2].outputs = [printed("warning", "stderr")]
+    nb.cells[3].outputs = [printed("warning", "stderr")]
 
 
 @bad("errors_announced")
 def unannounced_error(nb):
-    nb.cells[2].outputs = [error("ValueError", "no")]
+    nb.cells[3].outputs = [error("ValueError", "no")]
 
 
 @bad("errors_announced", "solution")
@@ -34,53 +34,53 @@ def announced_error_is_missing(nb):
 
 @bad("machine_paths")
 def folder_in_output(nb):
-    nb.cells[2].outputs = [printed("File /home/me/utils/x.py:3")]
+    nb.cells[3].outputs = [printed("File /home/me/utils/x.py:3")]
 
 
 @bad("some_picture")
 def no_picture(nb):
-    nb.cells[4].outputs = []
+    nb.cells[5].outputs = []
 
 
 @bad("captions")
 def heading_under_picture(nb):
-    nb.cells[5].source = "### Next"
+    nb.cells[6].source = "### Next"
 
 
 @bad("captions")
 def code_under_picture(nb):
-    insert(nb, 5, code("x = 1"))
+    insert(nb, 6, code("x = 1"))
 
 
 @bad("sizes")
 def large_picture(nb):
     png = base64.b64encode(base64.b64decode(PNG) + bytes(100_001)).decode()
-    nb.cells[4].outputs = [picture(png)]
+    nb.cells[5].outputs = [picture(png)]
 
 
 @bad("sizes")
 def large_notebook(nb):
-    nb.cells[4].outputs.append(printed("x" * 700_001))
+    nb.cells[5].outputs.append(printed("x" * 700_001))
 
 
 @bad("word_count")
 def too_few_words(nb):
-    nb.cells[3].source = "## 1 · Look first\n\nShort."
+    nb.cells[4].source = "## 1 · Look first\n\nShort."
 
 
 @bad("word_count")
 def too_many_words(nb):
-    nb.cells[3].source += "word " * 1000
+    nb.cells[4].source += "word " * 1000
 
 
 @bad("word_count")
 def too_many_words_after_key_points(nb):
-    nb.cells[6].source += "\n\n" + "word " * 1700
+    nb.cells[7].source += "\n\n" + "word " * 1700
 
 
 @bad("unwanted_words")
 def easy(nb):
-    nb.cells[5].source += " That is easy."
+    nb.cells[6].source += " That is easy."
 
 
 @bad("unwanted_words", "solution")

@@ -11,6 +11,7 @@ from tools.rulebook import LESSON, SOLUTION, Page, Problems, rule
 MOST_SECTIONS = 7
 # Titles that close a lesson, in this order; (title, must be there)
 CLOSING = (
+    ("In your project", True),
     ("Key points", True),
     ("Then and now", True),
     ("Going further", False),
@@ -54,11 +55,26 @@ def solution_title(page: Page) -> Problems:
 
 @rule(LESSON)
 def objectives(page: Page) -> Problems:
-    cell = page.nb.cells[1] if len(page.nb.cells) > 1 else None
+    cell = page.nb.cells[2] if len(page.nb.cells) > 2 else None
     if cell is None or cell.cell_type != "markdown" or OBJECTIVES not in cell.source:
-        yield 1, f"must say `{OBJECTIVES}` and list the objectives"
+        yield 2, f"must say `{OBJECTIVES}` and list the objectives"
     elif not 3 <= (count := bullets(cell.source)) <= 6:
-        yield 1, f"{count} objectives; 3 to 6 are right"
+        yield 2, f"{count} objectives; 3 to 6 are right"
+
+
+@rule(LESSON)
+def opening(page: Page) -> Problems:
+    number = page.path.name[:2]
+    cell = page.nb.cells[1] if len(page.nb.cells) > 1 else None
+    picture = rf"\w.*\n\n!\[[^\]]+\]\(pictures/{number}\.svg\)$"
+    if cell is None or not re.search(picture, cell.source, re.DOTALL):
+        yield (
+            1,
+            (
+                "must open with somebody's problem and a picture of it: a paragraph, then "
+                f"`![what one sees](pictures/{number}.svg)`, drawn by tools/openings.py"
+            ),
+        )
 
 
 @rule(LESSON, SOLUTION)

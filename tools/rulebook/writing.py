@@ -11,12 +11,12 @@ UNWANTED = re.compile(r"(?i)\b(just|easy|easily|obviously|simply)\b")
 
 @rule(LESSON)
 def word_count(page: Page) -> Problems:
-    end = next((i for i, title in page.sections if title.startswith("Key points")), None)
+    end = next((i for i, title in page.sections if title.startswith("In your project")), None)
     core = sum(words(cell.source) for index, cell in page.text if end is None or index < end)
     total = sum(words(cell.source) for _, cell in page.text)
     low, high = CORE_WORDS
     if not low <= core <= high:
-        yield None, f"{core} words before Key points; {low} to {high} are right"
+        yield None, f"{core} words before the closing sections; {low} to {high} are right"
     if total > ALL_WORDS:
         yield None, f"{total} words; {ALL_WORDS} are the most"
 
