@@ -55,7 +55,7 @@ def compare_pictures(path: Path, executed: NotebookNode) -> None:
             f"{label(path)} failed\n"
             f"  error: it shows {shown} pictures, and {stored} are stored.\n"
             "  next:  open it with `make lab`, choose Run > Run All Cells, and look for the first\n"
-            "         cell without its picture. Look for settings of matplotlib: a file matplotlibrc,\n"
+            "         cell without its picture. Look for settings of matplotlib: matplotlibrc,\n"
             "         and files in ~/.ipython/profile_default."
         )
 

@@ -16,6 +16,7 @@ from utils.machine import Machine, captured, devices, write_back
 
 LARGEST_SEED = 2**32 - 1
 XLA_DEVICES = "--tf_xla_enable_xla_devices"
+XLA_SETTINGS = ("TF_XLA_FLAGS", "XLA_FLAGS")
 _begun: dict[str, int | bool] | None = None  # what the first begin was given
 
 
@@ -54,7 +55,9 @@ def begin(gpus: int = 2, seed: int = 42, names: bool = False, xla: bool = False)
     asked = {"gpus": gpus, "names": names, "xla": xla}
     if _begun is None:
         _check_first()
-        with _environment(names, xla), _quiet():
+        # A wrong flag lets TensorFlow end the process: nobody could give its last words back.
+        flagged = any(os.environ.get(name) for name in XLA_SETTINGS)
+        with _environment(names, xla), _quiet(*([] if flagged else [2])):
             machine = devices.virtual_gpus(gpus)
         _begun = asked
     elif _begun != asked:
@@ -112,7 +115,7 @@ def _environment(names: bool, xla: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _quiet(*descriptors: int) -> Iterator[None]:
     """Import TensorFlow inside, without the lines it prints at import.
 
     It writes them before its own log level counts. If the import or the
@@ -120,7 +123,7 @@ def _quiet() -> Iterator[None]:
     """
     takes = {}
     try:
-        with captured(2) as takes:
+        with captured(*descriptors) as takes:
             import tensorflow as tf
 
             tf.get_logger().setLevel("ERROR")
