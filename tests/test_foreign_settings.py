@@ -51,3 +51,31 @@ def test_run_fails_if_a_lesson_shows_fewer_pictures_than_are_stored(notebook, ca
     assert isinstance(result.failure, CourseError)
     run.report([result], 20)
     assert "it shows 1 pictures, and 2 are stored" in capsys.readouterr().out
+
+
+# --- flags for XLA
+
+
+@pytest.mark.parametrize(
+    ("variable", "flag"), [("TF_XLA_FLAGS", "--tf_xla_bogus=1"), ("XLA_FLAGS", "--xla_bogus=1")]
+)
+def test_begin_says_which_flag_tensorflow_refuses_and_goes_on_without_it(fresh, variable, flag):
+    done = fresh(
+        f"""
+    import os
+    from utils.start import begin
+
+    try:
+        begin(gpus=1)
+    except RuntimeError as error:
+        print(error)
+    os.environ.pop({variable!r})
+    print(begin(gpus=1))
+    """,
+        **{variable: flag},
+    )
+    assert done.returncode == 0, done.stderr
+    refused, begun = done.stdout.splitlines()
+    assert refused.startswith(f"TensorFlow does not start with {variable}={flag!r}: Unknown flag")
+    assert f'os.environ.pop("{variable}")' in refused
+    assert begun.startswith("host and 1 GPU")

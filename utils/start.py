@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from utils import style
-from utils.machine import Machine, captured, devices, write_back
+from utils.machine import Machine, captured, check_flags, devices, write_back
 
 LARGEST_SEED = 2**32 - 1
 XLA_DEVICES = "--tf_xla_enable_xla_devices"
-XLA_SETTINGS = ("TF_XLA_FLAGS", "XLA_FLAGS")
 _begun: dict[str, int | bool] | None = None  # what the first begin was given
 
 
@@ -41,8 +40,8 @@ def begin(gpus: int = 2, seed: int = 42, names: bool = False, xla: bool = False)
 
     Raises:
         TypeError, ValueError: an argument is not possible.
-        RuntimeError: TensorFlow was imported before, or the notebook began
-            with other arguments.
+        RuntimeError: TensorFlow was imported before, the notebook began with
+            other arguments, or TensorFlow refuses the flags for XLA.
 
     Introduced in lesson 00.
     """
@@ -55,9 +54,8 @@ def begin(gpus: int = 2, seed: int = 42, names: bool = False, xla: bool = False)
     asked = {"gpus": gpus, "names": names, "xla": xla}
     if _begun is None:
         _check_first()
-        # A wrong flag lets TensorFlow end the process: nobody could give its last words back.
-        flagged = any(os.environ.get(name) for name in XLA_SETTINGS)
-        with _environment(names, xla), _quiet(*([] if flagged else [2])):
+        check_flags()
+        with _environment(names, xla), _quiet():
             machine = devices.virtual_gpus(gpus)
         _begun = asked
     elif _begun != asked:
@@ -115,7 +113,7 @@ def _environment(names: bool, xla: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet(*descriptors: int) -> Iterator[None]:
+def _quiet() -> Iterator[None]:
     """Import TensorFlow inside, without the lines it prints at import.
 
     It writes them before its own log level counts. If the import or the
@@ -123,7 +121,7 @@ def _quiet(*descriptors: int) -> Iterator[None]:
     """
     takes = {}
     try:
-        with captured(*descriptors) as takes:
+        with captured(2) as takes:
             import tensorflow as tf
 
             tf.get_logger().setLevel("ERROR")

@@ -11,6 +11,7 @@ from utils.machine.devices import (
     virtual_gpus,
 )
 from utils.machine.errors import reason
+from utils.machine.flags import check_flags
 from utils.machine.session import session_config
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "SLICE_MEMORY_MB",
     "captured",
     "check_count",
+    "check_flags",
     "current_machine",
     "reason",
     "plain_name",
