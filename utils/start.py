@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from utils import style
-from utils.machine import Machine, captured, check_flags, devices, write_back
+from utils.machine import Machine, captured, check_flags, devices, restart, write_back
 
 LARGEST_SEED = 2**32 - 1
 XLA_DEVICES = "--tf_xla_enable_xla_devices"
@@ -79,8 +79,8 @@ def _check_first() -> None:
     if "tensorflow" in sys.modules:
         raise RuntimeError(
             "TensorFlow was imported before begin(), so its messages and "
-            "operation names can no longer be set. Restart the kernel and "
-            "run the setup cell first: begin(...), then import tensorflow."
+            "operation names can no longer be set. "
+            + restart("run the setup cell first: begin(...), then import tensorflow.")
         )
 
 

@@ -13,6 +13,7 @@ from utils.machine.devices import (
 from utils.machine.errors import reason
 from utils.machine.flags import check_flags
 from utils.machine.session import session_config
+from utils.machine.startup import restart
 
 __all__ = [
     "Captured",
@@ -25,6 +26,7 @@ __all__ = [
     "current_machine",
     "reason",
     "plain_name",
+    "restart",
     "session_config",
     "virtual_gpus",
     "write_back",
