@@ -158,3 +158,29 @@ def test_a_cell_that_loads_tensorflow_first_asks_for_a_restart_only(notebook):
     with pytest.raises(CellFailed) as failed:
         execute(notebook("import tensorflow", BEGIN))
     assert "Restart the kernel and run the setup cell first" in failed.value.evalue
+
+
+# --- another utils
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "explained"),
+    [
+        ("utils.py", "from utils.start import begin", True),
+        ("utils/__init__.py", "from utils.start import begin", True),
+        ("utils.py", "from utils import PROGRAMS", True),
+        ("utils.py", "import utils\nmachine.gpus", True),
+        ("utils.py", "import utils, nothing_of_this_name", False),
+        ("other.py", "import nothing_of_this_name", False),
+    ],
+)
+def test_another_utils_is_named_with_its_path(notebook, tmp_path, file, source, explained):
+    path = tmp_path / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("mine = 1\n")
+    config = ROOT / "jupyter_config" / "ipython_kernel_config.py"
+    nb = execute(notebook(source), allow_errors=True, extra_arguments=[f"--config={config}"])
+    said = "".join(out.get("text", "") for out in nb.cells[0].outputs)
+    assert nb.cells[0].outputs[0].output_type == "error"
+    sentence = f"Python found {path} instead of the course's package `utils`. Rename"
+    assert said.startswith(sentence) if explained else not said
