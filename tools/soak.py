@@ -142,6 +142,11 @@ def random_kills(log: Path) -> Outcome:
     return suite(log, only=tests, more={"COURSE_KILLS": str(KILLS)})
 
 
+def without_a_home(log: Path) -> Outcome:
+    """A kernel with pictures, for a user whose home folder is not there."""
+    return suite(log, only="notebooks/00_start_here.ipynb", more={"HOME": "/nonexistent"})
+
+
 def rows(rounds: int) -> list[Row]:
     """The rows of the summary, in the order they are run."""
     parallel = [Row(f"in parallel, {n} of {rounds}", suite) for n in range(1, rounds + 1)]
@@ -150,6 +155,7 @@ def rows(rounds: int) -> list[Row]:
         Row("serial", lambda log: suite(log, jobs=1)),
         Row("on one core", on_one_core),
         Row("offline", offline),
+        Row("without a home", without_a_home),
         Row(f"{KILLS} random kills", random_kills),
     ]
 
