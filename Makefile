@@ -11,6 +11,20 @@ CORES = import os; print(len(os.sched_getaffinity(0)) if hasattr(os, 'sched_geta
 ROOMS = from importlinter.cli import lint_imports_command as run; run()
 export PYTHON VENV
 export PYTHONDONTWRITEBYTECODE := 1
+# What a shell says about other programs would change these: which modules Python finds, what it
+# runs first, which kernel Jupyter starts, where pictures go, what TensorFlow puts together.
+unexport PYTHONHOME PYTHONPATH PYTHONSTARTUP PYTHONSAFEPATH PYTHONWARNINGS PYTHONINSPECT
+unexport PYTHONPLATLIBDIR PYTHONUSERBASE PYTHONBREAKPOINT __PYVENV_LAUNCHER__
+unexport MPLBACKEND MATPLOTLIBRC JUPYTER_PATH
+export JUPYTER_PREFER_ENV_PATH := 1
+unexport TF_CONFIG TF_XLA_FLAGS TF_NUM_INTEROP_THREADS TF_NUM_INTRAOP_THREADS
+ENVIRONMENT := $(if $(filter /%,$(VENV)),,$(CURDIR)/)$(VENV)
+# Kernels run no start-up files of the user's.
+export IPYTHONDIR := $(ENVIRONMENT)/ipython
+# Jupyter and matplotlib write into the home. Where there is none, the environment has one.
+ifneq ($(shell [ -d "$$HOME" ] && [ -w "$$HOME" ] && echo yes),yes)
+export HOME := $(ENVIRONMENT)/home
+endif
 
 .PHONY: help ready setup lab fresh test run marks outputs exercises data lint soak bench browser lock
 

@@ -190,6 +190,20 @@ def test_verifies_what_it_set(machine_with, monkeypatch):
     assert devices._machine is None
 
 
+def test_a_gpu_that_cannot_be_split_is_not_answered_by_a_restart_alone(machine_with, monkeypatch):
+    machine_with(1)
+
+    def no_memory():
+        raise tf.errors.InternalError(None, None, "out of memory")
+
+    monkeypatch.setattr(tf.config, "list_logical_devices", no_memory)
+    with pytest.raises(RuntimeError) as caught:
+        virtual_gpus(2)
+    for part in ("A restart alone repeats this", "CUDA_VISIBLE_DEVICES", "says: out of memory"):
+        assert part in str(caught.value)
+    assert devices._machine is None
+
+
 @pytest.mark.parametrize(
     "value", [2.5, 2.0, "2", True, False, None, [2], np.bool_(True), np.ones(2)]
 )

@@ -99,18 +99,26 @@ def test_the_versions_of_python_agree_everywhere():
 INVENTED_PATHS = re.compile(r"tests/(bad_notebooks/\w+|test_tools_(rules|sanitize))\.py")
 
 
-def tracked() -> list[Path]:
-    """The files that git knows or would add."""
+def tracked(root: Path = ROOT) -> list[Path]:
+    """The files that git knows; what else is in the folder is its user's."""
     listing = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
+        ["git", "ls-files", "-z"],
+        cwd=root,
         capture_output=True,
         text=True,
     )
     if listing.returncode:
         pytest.skip("not a git checkout, so nobody knows which files belong to it")
-    files = (ROOT / name for name in listing.stdout.split("\0") if name)
+    files = (root / name for name in listing.stdout.split("\0") if name)
     return [path for path in files if path.is_file()]
+
+
+def test_a_file_of_the_users_own_is_not_read(tmp_path):
+    for name in ("ours.txt", "log.txt"):
+        (tmp_path / name).write_text("x")
+    for command in (["init", "-q"], ["add", "ours.txt"]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    assert tracked(tmp_path) == [tmp_path / "ours.txt"]
 
 
 def test_no_file_names_a_registry_or_a_folder_of_some_machine():

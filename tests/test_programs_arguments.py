@@ -164,6 +164,7 @@ def test_a_job_that_the_program_does_not_know_is_refused():
         ([*TYPED, "--pause", "2", "0"], r"--pause \[2, 0\]: give a worker \(0 to 1\)"),
         ([*TYPED, "--pause", "1", "0", "--pause", "0", "-1"], r"--pause \[0, -1\]: give"),
         ([*TYPED[:3], "--task_index=0", f"--checkpoints={__file__}"], "File exists"),
+        ([*TYPED[:3], "--task_index=0", "--checkpoints=run [1]"], r"run \[1\]: .* another one"),
     ],
 )
 def test_between_graph_refuses_wrong_arguments(words, message, capsys, monkeypatch):

@@ -38,7 +38,8 @@ def test_soak_runs_every_row_and_fails_if_one_does(monkeypatch, capsys, tmp_path
 def test_soak_has_its_rows():
     names = [row.name for row in soak.rows(2)]
     assert names[:2] == ["in parallel, 1 of 2", "in parallel, 2 of 2"]
-    assert names[2:] == ["serial", "on one core", "offline", "20 random kills", "each cell twice"]
+    assert names[2:6] == ["serial", "on one core", "offline", "without a home"]
+    assert names[6:] == ["20 random kills", "each cell twice"]
 
 
 def test_soak_kills_at_many_moments(monkeypatch, tmp_path):

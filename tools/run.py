@@ -1,6 +1,7 @@
 """Execute the lessons in order, each in a fresh kernel; end with a table of times.
 
-Nothing is compared and no notebook is written. GPUs are used where there are any.
+Only the number of pictures is compared, and no notebook is written. GPUs are used where there are
+any.
 """
 
 import argparse
@@ -11,8 +12,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from nbformat import NotebookNode
+
 from tools.execute import CellFailed, execute
-from tools.notebooks import CourseError, label, lessons
+from tools.notebooks import CourseError, label, lessons, read
 from utils.table import table
 
 
@@ -39,6 +42,25 @@ def advice(failure: CellFailed) -> str:
     )
 
 
+def pictures(nb: NotebookNode) -> int:
+    """How many pictures a notebook shows."""
+    outputs = (out for cell in nb.cells for out in cell.get("outputs", []))
+    return sum("image/png" in out.get("data", {}) for out in outputs)
+
+
+def compare_pictures(path: Path, executed: NotebookNode) -> None:
+    """Raise CourseError if a notebook now shows fewer pictures than are stored in it."""
+    stored, shown = pictures(read(path)), pictures(executed)
+    if shown < stored:
+        raise CourseError(
+            f"{label(path)} failed\n"
+            f"  error: it shows {shown} pictures, and {stored} are stored.\n"
+            "  next:  open it with `make lab`, choose Run > Run All Cells, and look for the first\n"
+            "         cell without its picture. Look for settings of matplotlib: matplotlibrc,\n"
+            "         and files in ~/.ipython/profile_default."
+        )
+
+
 def progress(text: str, stay: bool) -> None:
     """On a terminal, a line that the next one replaces unless it should `stay`."""
     if sys.stdout.isatty():
@@ -60,7 +82,7 @@ def run(paths: Sequence[Path], width: int, run_one: Callable = execute) -> list[
         failure = None
         start = time.perf_counter()
         try:
-            run_one(path, on_cell=on_cell)
+            compare_pictures(path, run_one(path, on_cell=on_cell))
         except (CellFailed, CourseError) as error:
             failure = error
         seconds = time.perf_counter() - start

@@ -103,6 +103,24 @@ install_cuda() {
     "$PY" -m pip install "tensorflow[and-cuda]==$version" || give_up "The CUDA libraries do not install."
 }
 
+WAIT='
+import fcntl
+try:
+    fcntl.flock(9, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except BlockingIOError:
+    print("Another set-up is running in this folder: waiting for its end.", flush=True)
+    fcntl.flock(9, fcntl.LOCK_EX)
+except OSError as error:
+    print(f"This folder cannot be locked ({error}): run one set-up at a time.", flush=True)
+'
+lock() { # or a second set-up clears what the first installs; the lock ends with this process
+    mkdir -p "$(dirname "$VENV")"
+    exec 9>>"$VENV.lock"
+    for python in "$PYTHON" "$PY"; do
+        if "$python" -c "$WAIT" 2>/dev/null; then return; fi
+    done # neither runs here: check_python says so
+}
+
 set_up() {
     make_venv
     rm -f "$STAMP"
@@ -160,6 +178,7 @@ case $gpu in
     1) [ "$(uname -s)" = Linux ] || stop "GPU=1 needs Linux (on Windows: WSL)." ;;
     *) stop "GPU=$gpu is not known; use GPU=1 to add TensorFlow's CUDA libraries." ;;
 esac
+ready || lock
 if ! ready; then set_up; tell
 elif [ -n "$aloud" ]; then tell
 fi

@@ -134,6 +134,11 @@ def each_cell_twice(log: Path) -> Outcome:
     return Outcome("FAILED" if code else "passed", time.perf_counter() - start, detail)
 
 
+def without_a_home(log: Path) -> Outcome:
+    """A kernel with pictures, for a user whose home folder is not there."""
+    return suite(log, only="notebooks/00_start_here.ipynb", more={"HOME": "/nonexistent"})
+
+
 def rows(rounds: int) -> list[Row]:
     """The rows of the summary, in the order they are run."""
     parallel = [Row(f"in parallel, {n} of {rounds}", suite) for n in range(1, rounds + 1)]
@@ -142,6 +147,7 @@ def rows(rounds: int) -> list[Row]:
         Row("serial", lambda log: suite(log, jobs=1)),
         Row("on one core", on_one_core),
         Row("offline", offline),
+        Row("without a home", without_a_home),
         Row(f"{KILLS} random kills", random_kills),
         Row("each cell twice", each_cell_twice),
     ]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from utils import style
-from utils.machine import Machine, captured, devices, write_back
+from utils.machine import Machine, captured, check_flags, devices, restart, write_back
 from utils.numbers import whole
 
 LARGEST_SEED = 2**32 - 1
@@ -41,8 +41,8 @@ def begin(gpus: int = 2, seed: int = 42, names: bool = False, xla: bool = False)
 
     Raises:
         TypeError, ValueError: an argument is not possible.
-        RuntimeError: TensorFlow was imported before, or the notebook began
-            with other arguments.
+        RuntimeError: TensorFlow was imported before, the notebook began with
+            other arguments, or TensorFlow refuses the flags for XLA.
 
     Introduced in lesson 00.
     """
@@ -55,6 +55,7 @@ def begin(gpus: int = 2, seed: int = 42, names: bool = False, xla: bool = False)
     asked = {"gpus": gpus, "names": names, "xla": xla}
     if _begun is None:
         _check_first()
+        check_flags()
         with _environment(names, xla), _quiet():
             machine = devices.virtual_gpus(gpus)
         _begun = asked
@@ -79,8 +80,8 @@ def _check_first() -> None:
     if "tensorflow" in sys.modules:
         raise RuntimeError(
             "TensorFlow was imported before begin(), so its messages and "
-            "operation names can no longer be set. Restart the kernel and "
-            "run the setup cell first: begin(...), then import tensorflow."
+            "operation names can no longer be set. "
+            + restart("run the setup cell first: begin(...), then import tensorflow.")
         )
 
 

@@ -5,6 +5,7 @@ readers; a hatch repeats what each colour says, for those who see grey.
 """
 
 import re
+import sys
 
 import matplotlib
 
@@ -22,10 +23,14 @@ CURVES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 
 
 def apply() -> None:
-    """Set the course's look for all pictures that follow.
+    """Set the course's look for all pictures that follow; in a notebook they stand in it.
 
+    What MPLBACKEND or a matplotlibrc say is replaced: a picture would vanish without a word.
     ``begin`` calls this; introduced in lesson 00.
     """
+    matplotlib.rcdefaults()
+    if kernel_shell := _kernel_shell():
+        kernel_shell.enable_matplotlib("inline")
     matplotlib.rcParams.update(
         {
             "figure.figsize": (9, 4),
@@ -48,6 +53,13 @@ def apply() -> None:
             "svg.hashsalt": "many-devices",
         }
     )
+
+
+def _kernel_shell():
+    """Return IPython's shell if this process is a notebook's kernel, else None."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return shell if hasattr(shell, "kernel") else None
 
 
 def device_look(name: str) -> dict:

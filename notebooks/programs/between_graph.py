@@ -77,6 +77,7 @@ def arguments(words: list[str]) -> tuple[argparse.Namespace, Role]:
         if not role.is_chief:
             options.checkpoints = None  # nobody else reads or writes them
         elif options.checkpoints:
+            check_folder(options.checkpoints)
             options.checkpoints.mkdir(parents=True, exist_ok=True)
     except (RoleError, OSError, ValueError) as error:
         parser.error(str(error))
@@ -99,6 +100,16 @@ def check(options, role):
             raise ValueError(f"--pause {pause}: give a worker (0 to {workers - 1}) and a step")
     if (options.spare or options.default_tokens) and not options.sync:
         raise ValueError("--spare and --default_tokens go with --sync")
+
+
+def check_folder(folder):
+    """Raise ValueError for a folder in which TensorFlow could save, but not find what it saved."""
+    path = str(folder.resolve())
+    if set(path) & set("[\\"):  # it looks for a checkpoint by a pattern
+        raise ValueError(
+            f"--checkpoints={path}: TensorFlow does not find checkpoints again below a folder with "
+            "[ or \\ in its name. Give another one."
+        )
 
 
 def asynchronous(loss, step, rate, options, role):

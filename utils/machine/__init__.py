@@ -10,7 +10,9 @@ from utils.machine.devices import (
     virtual_gpus,
 )
 from utils.machine.errors import reason
+from utils.machine.flags import check_flags
 from utils.machine.session import session_config
+from utils.machine.startup import restart
 
 __all__ = [
     "Captured",
@@ -18,9 +20,11 @@ __all__ = [
     "Machine",
     "SLICE_MEMORY_MB",
     "captured",
+    "check_flags",
     "current_machine",
     "reason",
     "plain_name",
+    "restart",
     "session_config",
     "virtual_gpus",
     "write_back",

@@ -10,12 +10,18 @@ import os
 import re
 from dataclasses import dataclass
 
+from utils.machine.errors import reason
+from utils.machine.startup import restart
 from utils.numbers import whole
 
 MOST_GPUS = 64
 # A slice of a real GPU holds the course's networks many times over, and
 # eight slices fit on the smallest cards still in use.
 SLICE_MEMORY_MB = 1024
+WITHOUT_GPUS = (
+    " A restart alone repeats this. The course also runs without the GPUs: restart the kernel, "
+    "and before begin() run `import os; os.environ['CUDA_VISIBLE_DEVICES'] = '-1'`."
+)
 
 
 @dataclass(frozen=True)
@@ -102,8 +108,8 @@ def virtual_gpus(n: int) -> Machine:
     except RuntimeError as error:
         raise RuntimeError(
             f"{n} GPUs asked for, but TensorFlow has already initialised its "
-            "devices (any tensor or variable does that). Restart the kernel "
-            f"and make this the first call. TensorFlow says: {error}"
+            "devices (any tensor or variable does that). "
+            f"{restart('make this the first call.')} TensorFlow says: {error}"
         ) from error
     _verify(tf, planned)
     _machine = planned
@@ -184,12 +190,17 @@ def _spread(n: int, cards: int) -> tuple[int, ...]:
 def _verify(tf, planned: Machine) -> None:
     """Initialise the devices and compare them with what was planned."""
     want = {_kind_and_index(name) for name in (planned.host, *planned.gpus)}
-    there = tf.config.list_logical_devices()
+    said = ""
+    try:
+        there = tf.config.list_logical_devices()
+    except (RuntimeError, tf.errors.OpError) as error:
+        there, said = [], f" TensorFlow says: {reason(error)}"
     found = {_kind_and_index(device.name) for device in there}
     if not want <= found:
+        remedy = "" if planned.kind == "virtual" else WITHOUT_GPUS
         raise RuntimeError(
             f"TensorFlow did not set up the devices it was asked for: wanted "
-            f"{sorted(want)}, found {sorted(found)}. Restart the kernel."
+            f"{sorted(want)}, found {sorted(found)}.{remedy}{said}"
         )
 
 

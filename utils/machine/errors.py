@@ -2,6 +2,8 @@
 
 import re
 
+FROM_TASK = re.compile(r"From /job:\w+/replica:\d+/task:\d+:")
+
 
 def reason(error: Exception) -> str:
     """Return the sentence in a TensorFlow error that says what went wrong.
@@ -21,8 +23,10 @@ def reason(error: Exception) -> str:
     """
     text = str(error)
     root = re.search(r"\(0\) [A-Z_]+: (.*)", text)
-    # A server joins the errors of several tasks with a line of equals signs.
-    lines = [line.strip() for line in text.splitlines() if line.strip().strip("=")]
+    # A server joins the errors of several tasks with a line of equals signs, and says above each
+    # which task it comes from.
+    lines = [line.strip() for line in text.splitlines()]
+    lines = [line for line in lines if line.strip("=") and not FROM_TASK.fullmatch(line)]
     if root:
         line = root.group(1)
     elif lines and lines[0] == "Graph execution error:":

@@ -6,16 +6,17 @@ import socket
 from utils.machine import reason
 from utils.task.role import Role
 
+SILENT = ("UnavailableError", "DeadlineExceededError")  # in all others a partner has answered
 REMOTE = re.compile(r"remote target /job:(\w+)/replica:0/task:(\d+)")
 
 
 def explain(error: Exception) -> str:
-    """Return a TensorFlow error of a cluster as one line: its name, and who does not answer.
+    """Return a TensorFlow error of a cluster as one line: its name, and who does not answer or why.
 
     Introduced in lesson 09.
     """
     name = type(error).__name__
-    if silent := REMOTE.search(str(error)):
+    if name in SILENT and (silent := REMOTE.search(str(error))):
         return f"{name}: {silent[1]} {silent[2]} does not answer"
     if name == "DeadlineExceededError":
         return f"{name}: no answer in time; a task that this one waits for is gone or stands still"
@@ -31,7 +32,7 @@ def why_no_session(role: Role) -> str:
         host, port = address.rsplit(":", 1)
         try:
             socket.create_connection((host.strip("[]"), int(port)), timeout=1).close()
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # the second: what is no name of a machine
             return f"DeadlineExceededError: ps {index} at {address} does not answer ({error})"
     if role.is_chief:
         return "DeadlineExceededError: every ps takes connections, but one does not work"
