@@ -229,7 +229,6 @@ def _total(value, x, w) -> None:
 
 # Exercise 0.5: where the weights and the product are -> how many transfers.
 MOVES = {
-    "weights on the host, product on GPU 0": 3,
     "weights on GPU 0, product on GPU 0": 2,
     "weights on GPU 1, product on GPU 0": 3,
     "weights on GPU 0, product on the host": 1,
@@ -242,12 +241,12 @@ MOVES = {
     "beside the product do not move; lesson 05 measures what that saves.",
 )
 def check_00_weights(answer: dict) -> None:
-    """Compare four numbers of transfers with those that TensorFlow made.
+    """Compare three numbers of transfers with those that TensorFlow made.
 
     Args:
         answer: where the weights and the product are, to the number of transfers.
     """
-    # Conditions: four keys, a whole number for each, as `transfers` counts it.
+    # Conditions: three keys, a whole number for each, as `transfers` counts it.
     said = {key: whole(value, key) for key, value in table(answer, MOVES).items()}
     # What a miscount leaves out, or counts although it does not cross.
     causes = {

@@ -223,7 +223,6 @@ def check_01_virtual(answer: dict) -> None:
 
 # Exercise 1.5: what is changed -> the bytes that go from GPU 1 to GPU 0.
 BYTES = {
-    "100 rows, 300 columns, float32, sum on GPU 0": 100 * 100 * 4,
     "200 rows": 200 * 200 * 4,
     "600 columns": 100 * 100 * 4,
     "float64": 100 * 100 * 8,
@@ -242,7 +241,7 @@ def check_01_bytes(answer: dict) -> None:
     Args:
         answer: what is changed in the program, to the bytes from GPU 1 to GPU 0.
     """
-    # Conditions: five keys, whole bytes for each, as `crossing` counts them.
+    # Conditions: four keys, whole bytes for each, as `crossing` counts them.
     said = {key: whole(value, key) for key, value in table(answer, BYTES).items()}
     # What each known wrong formula gives.
     causes = {
