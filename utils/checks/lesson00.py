@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from utils.checks.findings import own
 from utils.checks.limits import session_limit
-from utils.checks.normalising import array, found, number, tensor, whole
+from utils.checks.normalising import array, found, number, table, tensor, whole
 from utils.checks.outcome import check, not_yet
 from utils.checks.trying import returned
 from utils.machine import current_machine, plain_name
@@ -224,3 +225,45 @@ def _total(value, x, w) -> None:
         f"for {x.tolist()} times {w.tolist()} it returns {value:g}. "
         "Wanted is one number: the sum of all entries of the product."
     )
+
+
+# Exercise 0.5: where the weights and the product are -> how many transfers.
+MOVES = {
+    "weights on GPU 0, product on GPU 0": 2,
+    "weights on GPU 1, product on GPU 0": 3,
+    "weights on GPU 0, product on the host": 1,
+}
+
+
+@check(
+    "0.5",
+    "only what an operation reads from another device crosses. Weights that stay "
+    "beside the product do not move; lesson 05 measures what that saves.",
+)
+def check_00_weights(answer: dict) -> None:
+    """Compare three numbers of transfers with those that TensorFlow made.
+
+    Args:
+        answer: where the weights and the product are, to the number of transfers.
+    """
+    # Conditions: three keys, a whole number for each, as `transfers` counts it.
+    said = {key: whole(value, key) for key, value in table(answer, MOVES).items()}
+    # What a miscount leaves out, or counts although it does not cross.
+    causes = {
+        ("weights on GPU 0, product on GPU 0", 3): "the weights are beside the product.",
+        ("weights on GPU 0, product on GPU 0", 1): "does the result stay on GPU 0?",
+        ("weights on GPU 1, product on GPU 0", 2): "from one GPU to another is a transfer, too.",
+        ("weights on GPU 0, product on the host", 3): "x and the result are on the host already.",
+        ("weights on GPU 0, product on the host", 2): "x and the result are on the host already.",
+        ("weights on GPU 0, product on the host", 0): "from where does the host read the weights?",
+    }
+    for key, right in MOVES.items():
+        if said[key] != right:
+            else_ = f"run `transfers` with these devices; it does not count {said[key]}."
+            not_yet(f"{key}: {said[key]}: {causes.get((key, said[key]), else_)}")
+
+
+check_00_own = own(
+    "0.6",
+    "a program that asks for a device and one that uses it are two things; you have looked.",
+)

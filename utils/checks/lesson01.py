@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from types import SimpleNamespace
 
-from utils.checks.normalising import choice, items, number, table, text, truth
+from utils.checks.findings import own
+from utils.checks.normalising import choice, items, number, table, text, truth, whole
 from utils.checks.outcome import check, not_yet
 from utils.checks.trying import returned
 from utils.diagnosis import diagnose, load_machine
@@ -218,3 +219,49 @@ def check_01_virtual(answer: dict) -> None:
     for (statement, said), ask in zip(table(answer, VIRTUAL).items(), _ASK, strict=True):
         if truth(said, f"the answer for: {statement}") != VIRTUAL[statement]:
             not_yet(f"think again about: {statement}. {ask}")
+
+
+# Exercise 1.5: what is changed -> the bytes that go from GPU 1 to GPU 0.
+BYTES = {
+    "200 rows": 200 * 200 * 4,
+    "600 columns": 100 * 100 * 4,
+    "float64": 100 * 100 * 8,
+    "sum on GPU 1": 0,
+}
+
+
+@check(
+    "1.5",
+    "what crosses is the tensor that the other device reads: its shape and its type "
+    "say how many bytes. Where the reader runs decides whether it crosses at all.",
+)
+def check_01_bytes(answer: dict) -> None:
+    """Compare bytes with those that TensorFlow moved.
+
+    Args:
+        answer: what is changed in the program, to the bytes from GPU 1 to GPU 0.
+    """
+    # Conditions: four keys, whole bytes for each, as `crossing` counts them.
+    said = {key: whole(value, key) for key, value in table(answer, BYTES).items()}
+    # What each known wrong formula gives.
+    causes = {
+        ("200 rows", 80_000): "the product has as many columns as rows: both double.",
+        ("200 rows", 200 * 300 * 4): "that is x. Which tensor does the sum read?",
+        ("200 rows", 40_000): "that many bytes crossed before the change.",
+        ("600 columns", 80_000): "has the product more numbers when x has more columns?",
+        ("600 columns", 100 * 600 * 4): "that is x. Which tensor does the sum read?",
+        ("float64", 40_000): "how many bytes has one number of this type?",
+        ("float64", 100 * 300 * 8): "that is x. Which tensor does the sum read?",
+        ("sum on GPU 1", 40_000): "who reads the product now, and where?",
+        ("sum on GPU 1", 4): "the sum goes to the host, not to GPU 0.",
+    }
+    for key, right in BYTES.items():
+        if said[key] != right:
+            wrong = f"run `crossing` with this change; it does not give {said[key]:,}."
+            not_yet(f"{key}: {said[key]:,} bytes: {causes.get((key, said[key]), wrong)}")
+
+
+check_01_own = own(
+    "1.6",
+    "you know what your machine can do, and which layer to correct first if it says no.",
+)
