@@ -49,6 +49,20 @@ def test_without_a_partner_the_reason_is_given(kind):
         assert said == f"{kind.__name__}: the sentence"
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "DATA_LOSS: ",
+        "  (0) DATA_LOSS: ",
+        "2 root error(s) found.\n  (0) DATA_LOSS: DATA_LOSS: ",
+    ],
+)
+def test_the_code_and_the_task_before_the_sentence_are_left_out(before):
+    text = f"Graph execution error:\n\n{before}From /job:worker/replica:0/task:0:\nthe sentence"
+    assert explain(tf.errors.DataLossError(None, None, text)) == "DataLossError: the sentence"
+
+
 def test_an_address_that_no_machine_can_have_is_a_partner_that_does_not_answer():
     role = Role({"ps": ["a..b:2222"], "worker": ["localhost:2223"]}, "worker", 0)
     assert "ps 0 at a..b:2222 does not answer" in why_no_session(role)

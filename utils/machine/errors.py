@@ -2,7 +2,9 @@
 
 import re
 
-FROM_TASK = re.compile(r"From /job:\w+/replica:\d+/task:\d+:")
+# Which task an error comes from, and the error's code: each may stand before the sentence.
+FROM_TASK = re.compile(r"From /job:\w+/replica:\d+/task:\d+:\s*")
+CODE = re.compile(r"(?:[A-Z]+(?:_[A-Z]+)+|INTERNAL|UNAVAILABLE|ABORTED|CANCELLED|UNKNOWN): ")
 
 
 def reason(error: Exception) -> str:
@@ -21,18 +23,18 @@ def reason(error: Exception) -> str:
 
     Introduced in lesson 00.
     """
-    text = str(error)
+    text = FROM_TASK.sub("", str(error))
     root = re.search(r"\(0\) [A-Z_]+: (.*)", text)
-    # A server joins the errors of several tasks with a line of equals signs, and says above each
-    # which task it comes from.
-    lines = [line.strip() for line in text.splitlines()]
-    lines = [line for line in lines if line.strip("=") and not FROM_TASK.fullmatch(line)]
+    # A server joins the errors of several tasks with a line of equals signs.
+    lines = [line.strip() for line in text.splitlines() if line.strip().strip("=")]
     if root:
         line = root.group(1)
     elif lines and lines[0] == "Graph execution error:":
         line = next((x for x in lines[1:] if not _where(x)), lines[0])
     else:
         line = lines[0] if lines else type(error).__name__
+    while code := CODE.match(line):
+        line = line[code.end() :]
     line = re.sub(r" ?\[\[\{\{node .*?\}\}\]\]", "", line)
     line = re.sub(r"\{\{colocation_node (\S+?)\}\}", r"\1", line)
     line = re.sub(r"\{\{(?:function_)?node [^}]*\}\}", "", line)
