@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from test_house import DEADLINE, STAND_IN, House, environment
+from test_tools_run import DEADLINE
+from test_tools_setup import STAND_IN, House, environment
 
 
 @pytest.fixture
