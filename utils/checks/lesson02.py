@@ -7,7 +7,7 @@ import numpy as np
 
 from utils.cards import Card, example, read_cards, visible_cards
 from utils.checks.findings import own
-from utils.checks.normalising import items, number, table, whole
+from utils.checks.normalising import found, items, number, table, whole
 from utils.checks.outcome import check, not_yet
 from utils.checks.trying import Counted, at_most, returned
 from utils.machine import current_machine, plain_name
@@ -221,7 +221,9 @@ def check_02_largest_batch(largest_batch: Callable) -> None:
         each, fixed = _line(step)
         right = (limit - fixed) // each
         if batch != right:
-            not_yet(f"{where} the result is {batch:,}: {_wrong_batch(batch, asked, limit, right)}")
+            not_yet(
+                f"{where} the result is {found(batch)}: {_wrong_batch(batch, asked, limit, right)}"
+            )
 
 
 def _line(step: Callable) -> tuple[int, int]:
