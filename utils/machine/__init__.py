@@ -1,9 +1,8 @@
 """The machine: its host and GPUs, real or virtual; sessions on them; what TensorFlow prints."""
 
-from utils.machine.capture import Captured, captured, write_back
+from utils.machine.capture import captured, write_back
 from utils.machine.devices import (
     MOST_GPUS,
-    SLICE_MEMORY_MB,
     Machine,
     current_machine,
     plain_name,
@@ -13,14 +12,12 @@ from utils.machine.errors import reason
 from utils.machine.session import session_config
 
 __all__ = [
-    "Captured",
     "MOST_GPUS",
     "Machine",
-    "SLICE_MEMORY_MB",
     "captured",
     "current_machine",
-    "reason",
     "plain_name",
+    "reason",
     "session_config",
     "virtual_gpus",
     "write_back",
