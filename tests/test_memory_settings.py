@@ -253,35 +253,22 @@ def test_a_limit_on_a_cpu(machine):
 # --- session options beside today's calls: both end in the same message to TensorFlow
 
 
-def gpu_options(**settings):
-    return v1.ConfigProto(gpu_options=v1.GPUOptions(**settings)).gpu_options
-
-
-def test_growth_then_and_now(stand_ins):
-    stand_ins(2)
-    set_gpu_memory(growth=True)
-    assert gpu_options(allow_growth=True).allow_growth == options().allow_growth is True
-
-
-def test_visible_devices_then_and_now(stand_ins):
+def test_visible_devices_keep_tensorflows_order(stand_ins):
     _, *gpus = stand_ins(4)
     tf.config.set_visible_devices([gpus[3], gpus[2]], "GPU")
-    # Today's call chooses and keeps TensorFlow's order; the session option reorders too.
-    assert options().visible_device_list == "2,3"
-    assert gpu_options(visible_device_list="3,2").visible_device_list == "3,2"
+    assert options().visible_device_list == "2,3"  # the session option reorders, too
 
 
 def test_limits_then_and_now(stand_ins):
     _, gpu = stand_ins(1)
     set_limits(gpu, [Limit(memory_limit=1024), Limit(memory_limit=2048)])
     slices = v1.GPUOptions.Experimental.VirtualDevices(memory_limit_mb=[1024, 2048])
-    then = gpu_options(experimental=v1.GPUOptions.Experimental(virtual_devices=[slices]))
+    then = v1.GPUOptions(experimental=v1.GPUOptions.Experimental(virtual_devices=[slices]))
     assert then.experimental.virtual_devices == options().experimental.virtual_devices
 
 
-def test_a_fraction_has_no_call_today(stand_ins):
+def test_a_fraction_has_no_call_today_and_is_said_in_mb(stand_ins):
     stand_ins(1)
-    assert gpu_options(per_process_gpu_memory_fraction=0.4).per_process_gpu_memory_fraction == 0.4
-    set_gpu_memory(limit_mb=int(0.4 * 15102))  # the same 40 % of a card, said in MB
+    set_gpu_memory(limit_mb=int(0.4 * 15360))
     assert options().per_process_gpu_memory_fraction == 0
-    assert list(options().experimental.virtual_devices[0].memory_limit_mb) == [6040]
+    assert list(options().experimental.virtual_devices[0].memory_limit_mb) == [6144]
