@@ -109,13 +109,6 @@ def test_asks_an_operation_of_a_graph(machine):
     assert [has_kernel(real, kind) for kind in ("CPU", "GPU")] == [True, True]
 
 
-def test_asking_leaves_the_node_as_it_was():
-    asked = node("MatMul", T="float32")
-    before = asked.SerializeToString(deterministic=True)
-    kernel_for(asked, "GPU")
-    assert asked.SerializeToString(deterministic=True) == before
-
-
 def test_a_build_without_gpu_kernels_says_so(monkeypatch):
     kernels._best.cache_clear()
     monkeypatch.setattr(kernels, "lists_gpu_kernels", lambda: False)

@@ -5,8 +5,9 @@ import dataclasses
 import pytest
 
 from utils.cards import example, read_cards, read_processes
-from utils.memory import Pool, Program, default_limit_mb, do_they_fit, reserve_mb
+from utils.memory import Program, do_they_fit
 from utils.memory.model import LABEL
+from utils.memory.pool import Pool, default_limit_mb, reserve_mb
 
 FOUR = read_cards(example("four_cards"))
 CARD = FOUR[:1]

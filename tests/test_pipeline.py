@@ -8,18 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from utils.runs import (
-    BACKWARD,
-    FORWARD,
-    Step,
-    Trace,
-    durations,
-    fill_and_drain,
-    idle_share,
-    most_at_once,
-    ran,
-    schedule,
-)
+from utils.runs import BACKWARD, FORWARD, Step, Trace, fill_and_drain, idle_share, schedule
+from utils.runs.pipeline import durations, most_at_once, ran
 from utils.runs.trace import Interval
 
 seconds = st.floats(0.01, 10)

@@ -28,13 +28,6 @@ def test_settings_reach_the_options(machine):
         assert not stand_in.options.allow_growth, "each begins afresh"
 
 
-def test_tensorflow_refuses_to_start(machine):
-    with stand_in_gpus(2) as stand_in:
-        tf.config.experimental.set_memory_growth(stand_in.gpus[0], True)
-        with pytest.raises(ValueError, match="cannot differ between GPU devices"):
-            _ = stand_in.options
-
-
 def test_what_needs_devices_makes_it_too_late(machine):
     with stand_in_gpus(2) as stand_in:
         gpu = stand_in.gpus[0]
@@ -66,7 +59,7 @@ def test_the_devices_of_the_notebook_come_back(machine):
         assert float(tf.constant([1.0, 2.0])[1] + 1.0) == 3.0
 
 
-@pytest.mark.parametrize(("count", "error"), [(0, ValueError), (65, ValueError), ("2", TypeError)])
+@pytest.mark.parametrize(("count", "error"), [(-1, ValueError), (65, ValueError), ("2", TypeError)])
 def test_impossible_counts(machine, count, error):
     with pytest.raises(error, match="count="), stand_in_gpus(count):
         pass

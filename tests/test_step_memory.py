@@ -53,12 +53,6 @@ def test_bytes_allocated_are_exact_and_linear_in_the_batch(machine, batch):
         assert taken == dict.fromkeys(["GPU 0", "GPU 1"], PER_STEP + PER_IMAGE * batch)
 
 
-def test_every_gpu_takes_its_own(machine):
-    taken = on_gpus(step(machine, 64, gpus=4).allocated)
-    assert taken == {f"GPU {i}": PER_STEP + PER_IMAGE * 64 for i in range(4)}
-    assert set(on_gpus(step(machine, 64, gpus=1).allocated)) == {"GPU 0"}
-
-
 def test_what_was_held_over_time(machine):
     traced = step(machine, 256)
     curves = on_gpus(memory_over_time(traced))

@@ -1,6 +1,6 @@
 """Towers train the same weights as one device: the cells of lesson 06, held to 1e-12."""
 
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, islice
 
 import numpy as np
 import pytest
@@ -139,27 +139,6 @@ def test_towers_work_on_their_gpus_and_the_host_keeps_the_variables(lesson, mach
     assert {t.bytes for t in parts} == {16 * 784 * 8}
 
 
-def test_every_further_tower_adds_as_many_nodes(lesson, machine):
-    nodes = []
-    for towers in range(2, 17):
-        gpus = [machine.gpus[n % 4] for n in range(towers)]
-        graph, _, _ = lesson["build"](gpus, lesson["THEN"]["SGD"](), "float32")
-        nodes.append(len(graph.get_operations()))
-    assert len(set(np.diff(nodes))) == 1
-    assert nodes[1] > nodes[0]
-
-
-def test_the_baseline_of_the_speed_up_uses_one_core(lesson, machine, stream):
-    """One tower with one thread: no two operations at the same time."""
-    graph, (x, y), fetches = lesson["build"](machine.gpus[:1], lesson["THEN"]["SGD"]())
-    images, labels = stream(64)[0]
-    run = trace(graph, fetches, {x: images, y: labels}, options=session_config(inter_op=1))
-    assert len(run.intervals) > 20
-    tick = 2e-6  # starts and ends are whole microseconds
-    for first, second in pairwise(run.intervals):
-        assert second.start >= first.end - tick, (first, second)
-
-
 # --- missing and sparse gradients
 
 
@@ -177,18 +156,6 @@ def test_a_missing_gradient_is_a_gradient_of_zero(lesson):
     assert average_one([None, gradient], [0.25, 0.75]).numpy().tolist() == [3.0, 6.0]
     assert average_one([gradient, None, gradient], [0.25, 0.5, 0.25]).numpy().tolist() == [2.0, 4.0]
     assert average_one([None, None], [0.5, 0.5]) is None
-
-
-def test_sparse_gradients_keep_every_row(lesson):
-    import tensorflow as tf
-
-    first, second = slices(tf, [0, 1], [[2.0], [4.0]]), slices(tf, [1, 3], [[6.0], [8.0]])
-    mean = lesson["average_one"]([first, second], [0.25, 0.75])
-    assert isinstance(mean, tf.IndexedSlices)
-    dense = tf.convert_to_tensor(mean).numpy().ravel()
-    assert dense.tolist() == [0.5, 1.0 + 4.5, 0.0, 6.0, 0.0]
-    one = lesson["average_one"]([first, None], [0.5, 0.5])
-    assert tf.convert_to_tensor(one).numpy().ravel().tolist() == [1.0, 2.0, 0.0, 0.0, 0.0]
 
 
 def test_a_sparse_and_a_dense_gradient_are_averaged(lesson):
@@ -272,22 +239,3 @@ def test_an_empty_shard_spoils_the_reported_loss_and_no_gradient(lesson, stream)
     assert np.isfinite(losses[0].numpy()) and np.isnan(loss.numpy())
     mean = lesson["average"](parts, [1.0, 0.0])
     assert apart([g.numpy() for g in mean], [g.numpy() for g in parts[0]]) == 0
-
-
-def test_sums_over_the_whole_batchs_size_weigh_like_shares(lesson, stream):
-    """The other form of the weighting, in use since the first strategies."""
-    import tensorflow as tf
-
-    weights = [tf.Variable(w) for w in network.initial_weights(dtype="float64")]
-    x, y = stream(50)[0]
-    mean_parts, sum_parts, sizes = [], [], []
-    for images, labels in zip(np.array_split(x, 4), np.array_split(y, 4), strict=True):
-        with tf.GradientTape(persistent=True) as tape:
-            mean = network.mean_loss(weights, images, labels)
-            scaled = mean * len(labels) / 50  # the sum of the losses, over the whole batch's size
-        mean_parts.append(tape.gradient(mean, weights))
-        sum_parts.append(tape.gradient(scaled, weights))
-        sizes.append(len(labels))
-    by_share = lesson["average"](mean_parts, [size / 50 for size in sizes])
-    added = [sum(parts) for parts in zip(*sum_parts, strict=True)]
-    assert apart([g.numpy() for g in by_share], [g.numpy() for g in added]) < EQUAL

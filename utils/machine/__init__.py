@@ -1,9 +1,8 @@
 """The machine: its host and GPUs, real or virtual; sessions on them; what TensorFlow prints."""
 
-from utils.machine.capture import Captured, captured, write_back
+from utils.machine.capture import captured, write_back
 from utils.machine.devices import (
     MOST_GPUS,
-    SLICE_MEMORY_MB,
     Machine,
     current_machine,
     plain_name,
@@ -15,15 +14,13 @@ from utils.machine.session import session_config
 from utils.machine.startup import restart
 
 __all__ = [
-    "Captured",
     "MOST_GPUS",
     "Machine",
-    "SLICE_MEMORY_MB",
     "captured",
     "check_flags",
     "current_machine",
-    "reason",
     "plain_name",
+    "reason",
     "restart",
     "session_config",
     "virtual_gpus",

@@ -96,7 +96,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Failure:
+class Shortage:
     """Why a program does not fit.
 
     Attributes:
@@ -151,7 +151,7 @@ class Fit:
     context_mb: int
     driver_mb: int
     pools: dict[tuple[str, int], tuple[int | None, ...]]
-    failures: tuple[Failure, ...]
+    failures: tuple[Shortage, ...]
 
     @property
     def fits(self) -> bool:
@@ -243,7 +243,7 @@ class _Run:
 
     def __init__(self, cards: tuple[Card, ...], context_mb: int, driver_mb: int) -> None:
         self.memory = Memory(cards, context_mb, driver_mb)
-        self.failures: dict[str, Failure] = {}
+        self.failures: dict[str, Shortage] = {}
 
     def advance(self, program: Program, seen, need: int, step: int) -> None:
         """Let a program start, if it has not, and take what it needs now."""
@@ -280,6 +280,6 @@ class _Run:
         pool = self.memory.pools.get((name, card))
         may = None if pool is None else pool.limit_mb
         gets = 0 if pool is None else pool.held_mb
-        self.failures[name] = Failure(name, card, step, may, gets, need, ends)
+        self.failures[name] = Shortage(name, card, step, may, gets, need, ends)
         if ends:
             self.memory.release(name)

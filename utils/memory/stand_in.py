@@ -59,11 +59,11 @@ def stand_in_gpus(count: int) -> Iterator[StandIns]:
         The devices, and the options that they lead to.
 
     Raises:
-        TypeError, ValueError: ``count`` is not a whole number from 1 to 64.
+        TypeError, ValueError: ``count`` is not a whole number from 0 to 64.
 
     Introduced in lesson 02.
     """
-    count = whole("count", count, 1, 64)
+    count = whole("count", count, 0, 64)
     from tensorflow.python import pywrap_tfe
     from tensorflow.python.eager import context
 
@@ -71,7 +71,7 @@ def stand_in_gpus(count: int) -> Iterator[StandIns]:
     listed = [f"/physical_device:{name}".encode() for name in names]
     before = context.context(), pywrap_tfe.TF_ListPhysicalDevices
     pywrap_tfe.TF_ListPhysicalDevices = lambda: listed
-    context._context = _stand_in_context(context, names)
+    context._context = _stand_in_context(context)
     try:
         cpu, *gpus = context.context().list_physical_devices()
         yield StandIns(context.context(), cpu, tuple(gpus))
@@ -79,13 +79,18 @@ def stand_in_gpus(count: int) -> Iterator[StandIns]:
         context._context, pywrap_tfe.TF_ListPhysicalDevices = before
 
 
-def _stand_in_context(context, names: list[str]):
+def _stand_in_context(context: Any) -> Any:
     class StandInContext(context.Context):
         def ensure_initialized(self) -> None:
             self._context_handle = self  # from now on it is too late
             self._logical_devices = [
-                context.LogicalDevice(f"/device:{name}", name.partition(":")[0]) for name in names
+                context.LogicalDevice(f"/device:{kind}:{i}", kind)
+                for kind in ("CPU", "GPU")
+                for i in range(sum(map(self._parts, self.get_visible_devices(kind))))
             ]
+
+        def _parts(self, device: Any) -> int:
+            return len(self.get_logical_device_configuration(device) or [device])
 
         @property
         def _handle(self):

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 
 from utils.cards import Card
 from utils.machine import plain_name
-from utils.memory import Failure, Fit
+from utils.memory import Fit, Shortage
 from utils.pictures.parts import EDGE, STRIKING, at_least_one, axes, lane_order, words
 from utils.runs import Trace, memory_over_time
 from utils.style import GPU_LOOKS, LINES, MARKERS, device_look
@@ -140,7 +140,7 @@ def _draw_card(ax: Axes, fit: Fit, column: int, card: Card) -> None:
         ax.text(left + BAR / 2, (bottom + whole) / 2, text, ha="center", va="center", **TEXT)
 
 
-def _draw_failed(ax: Axes, fit: Fit, failure: Failure, left: float, middle: float) -> None:
+def _draw_failed(ax: Axes, fit: Fit, failure: Shortage, left: float, middle: float) -> None:
     what = "fails" if failure.ends else "gets less than it asked for"
     # No line breaks inside "card 0" and "275 MB".
     message = failure.message.replace("card ", "card\xa0").replace(" MB", "\xa0MB")

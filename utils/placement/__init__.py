@@ -1,16 +1,8 @@
 """Where operations run: the placement log, the kernels of this build, an imagined machine."""
 
-from utils.placement.imagined import (
-    Failure,
-    ImaginedMachine,
-    ImaginedPlacement,
-    ImaginedRow,
-    PlacementError,
-    Rule,
-)
+from utils.placement.imagined import Failure, ImaginedMachine
 from utils.placement.kernels import (
     Kernel,
-    KernelTable,
     has_kernel,
     kernel_for,
     kernels_of,
@@ -21,14 +13,9 @@ from utils.placement.log import Placement, PlacementLog, parse, placement_log
 __all__ = [
     "Failure",
     "ImaginedMachine",
-    "ImaginedPlacement",
-    "ImaginedRow",
     "Kernel",
-    "KernelTable",
     "Placement",
-    "PlacementError",
     "PlacementLog",
-    "Rule",
     "has_kernel",
     "kernel_for",
     "kernels_of",

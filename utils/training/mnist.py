@@ -20,7 +20,7 @@ from utils.numbers import whole
 FILE = DATA / "mnist.npz"
 
 SHA256 = "08266e906a42d79394ba3951fd19713fa8f3794129dfa2a3608867e18ee433d1"  # of the file
-TRAIN, TEST = 10_000, 2_000  # images
+TRAIN = 10_000  # images
 
 
 class MnistFileError(RuntimeError):

@@ -107,8 +107,7 @@ def plans(job: Job, fleet: Fleet) -> list[Plan]:
         real(name, getattr(job, name), above=0)
     for name in ("memory", "speed", "bandwidth"):
         real(name, getattr(fleet, name), above=0)
-    if not fleet.latency >= 0:
-        raise ValueError(f"latency={fleet.latency!r}: give seconds, 0 or more.")
+    real("latency", fleet.latency, low=0, what="number of seconds")
     found = [_replicated(job, fleet, 1, 1, 1)]
     for parts in range(1, min(n, job.layers) + 1):
         replicas, left = divmod(n, parts)

@@ -1,13 +1,6 @@
 """Placement on a machine that is not there."""
 
-from utils.placement.imagined.machine import ImaginedMachine, ImaginedPlacement, ImaginedRow
-from utils.placement.imagined.words import Failure, PlacementError, Rule
+from utils.placement.imagined.machine import ImaginedMachine
+from utils.placement.imagined.words import Failure
 
-__all__ = [
-    "Failure",
-    "ImaginedMachine",
-    "ImaginedPlacement",
-    "ImaginedRow",
-    "PlacementError",
-    "Rule",
-]
+__all__ = ["Failure", "ImaginedMachine"]
