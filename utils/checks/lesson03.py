@@ -5,6 +5,7 @@ from types import ModuleType
 
 import numpy as np
 
+from utils.checks.findings import own
 from utils.checks.normalising import array, choice, found, same, table, tensor, whole
 from utils.checks.outcome import check, not_yet
 from utils.checks.trying import returned
@@ -213,3 +214,100 @@ def check_03_count(count: Callable) -> None:
                 f"{sorted(map(str, result))}. Count devices that occur."
             )
         not_yet(f"for rows on {names} the counts are {dict(result)}.")
+
+
+# Conditions: matrix products to the devices in turn, from the first; nothing else counts;
+# the rest to the host; any number and order of devices; each call counts anew.
+@check(
+    "3.5",
+    "heavy operations share the GPUs, and small ones do not decide who is next. "
+    "Which values cross between devices is the next question.",
+)
+def check_03_deal(deal: Callable) -> None:
+    """Build graphs under the learner's placement function and read the log.
+
+    Args:
+        deal: takes a list of devices, returns a placement function.
+    """
+    machine = current_machine()
+    first, second = machine.gpus[:2]
+    for devices in ([first, second], [second, first], [second], [first, second]):
+        function = returned(deal, list(devices))
+        if not callable(function):
+            not_yet(f"deal returned {found(function)}; expected is a placement function.")
+        _dealt(function, devices, machine.host)
+
+
+def _dealt(function, devices: list, host: str) -> None:
+    import tensorflow as tf
+
+    v1 = tf.compat.v1
+    with tf.Graph().as_default() as graph, v1.device(function):
+        x = v1.random_normal([2, 2], name="x")
+        one = tf.matmul(x, x, name="one")
+        between = tf.nn.softmax(one, name="between")
+        two = tf.matmul(between, x, name="two")
+        three = tf.matmul(two, x, name="three")
+        total = tf.add(one, three, name="total")
+    log, _ = _logged(graph, total)
+    names = [plain_name(device) for device in devices]
+    products = ("one", "two", "three")
+    went = [plain_name(log.device_of(name)) for name in products]
+    if went != [names[i % len(names)] for i in range(len(products))]:
+        not_yet(
+            f"for the devices {', '.join(names)} three matrix products went to "
+            f"{', '.join(went)}; expected is in turn, from the first, whatever stands between."
+        )
+    for name in ("between", "total"):
+        if (where := plain_name(log.device_of(name))) != plain_name(host):
+            not_yet(f"{name} is no matrix product and went to {where}.")
+
+
+_RULES = {"all on GPU 1": None, "second on the host": "second", "third on the host": "third"}
+
+
+# Conditions: the three numbers, each as a run counts them.
+@check(
+    "3.6",
+    "one operation on the wrong device costs a way there and a way back; at the end of "
+    "a chain it costs none, because the result goes to the host anyway.",
+)
+def check_03_compare(answer: dict) -> None:
+    """Compare counted transfers with a run of the chain of exercise 3.6.
+
+    Args:
+        answer: name of a rule to its number of transfers.
+    """
+    answer = table(answer, _RULES)
+    answer = {key: whole(said, key) for key, said in answer.items()}
+    for key, on_host in _RULES.items():
+        right = _transfers(on_host)
+        if answer[key] == right:
+            continue
+        if answer[key] == right - 2:
+            not_yet(f"look at {key} again: the fed value and the fetched result cross, too.")
+        not_yet(f"look at {key} again: a run does not count {answer[key]}. Did you run it?")
+
+
+def _transfers(on_host: str | None) -> int:
+    import tensorflow as tf
+
+    from utils.runs import trace
+
+    v1, machine = tf.compat.v1, current_machine()
+
+    def place(operation):
+        return machine.host if operation.name == on_host else machine.gpus[1]
+
+    with tf.Graph().as_default() as graph, v1.device(place):
+        x = v1.placeholder(tf.float32, [4, 4], name="x")
+        first = tf.matmul(x, x, name="first")
+        second = tf.nn.softmax(first, name="second")
+        third = tf.matmul(second, second, name="third")
+    return len(trace(graph, third, {x: np.eye(4, dtype=np.float32)}).transfers)
+
+
+check_03_own = own(
+    "3.7",
+    "most programs leave placement to TensorFlow, and few people look. You have looked.",
+)
