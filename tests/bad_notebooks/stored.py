@@ -86,3 +86,9 @@ def easy(nb):
 @bad("unwanted_words", "solution")
 def just(nb):
     nb.cells[2].source += "\n\n- Just do it."
+
+
+@bad("measured_captions")
+def number_of_one_machine(nb):
+    nb.cells[5].metadata["tags"] = ["measured"]
+    nb.cells[6].source = "*GPU 1 is 1.87 times as fast.*"

@@ -30,6 +30,10 @@ def pictures(page: Page) -> Iterator[tuple[int, str]]:
                 yield index, png
 
 
+NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+NAMED = re.compile(r"\b(?:GPU|worker|ps|card|section|lesson) \d+")
+
+
 @rule(LESSON, SOLUTION)
 def execution_counts(page: Page) -> Problems:
     counts = [cell.execution_count for _, cell in page.code]
@@ -74,6 +78,22 @@ def captions(page: Page) -> Problems:
         below = written.get(index + 1)
         if below is None or below.source.lstrip().startswith(("#", ">", "|", "!")):
             yield index, "the cell under a picture must begin with a sentence about it"
+
+
+@rule(LESSON)
+def measured_captions(page: Page) -> Problems:
+    """A measured picture differs from machine to machine, so its caption names no number of it."""
+    known = {n for _, cell in page.code for n in NUMBER.findall(cell.source + output_text(cell))}
+    written = {index: cell for index, cell in page.text}
+    for index, cell in page.code:
+        if "measured" in tags(cell) and index + 1 in written:
+            caption = written[index + 1].source.partition("\n\n")[0]
+            for number in NUMBER.findall(NAMED.sub("", caption)):
+                if number not in known:
+                    yield (
+                        index + 1,
+                        f"{number} is in no code and printed by no cell that is compared",
+                    )
 
 
 @rule(LESSON, SOLUTION)
