@@ -61,6 +61,12 @@ def test_a_third_program_that_needs_little_gets_less_than_promised_and_goes_on()
     assert "goes on" in failure.message
 
 
+def test_a_program_that_went_on_with_less_can_still_run_out():
+    later = Program("C", (1000, 3000), fraction=0.4)
+    (failure,) = fit(*copies(2, fraction=0.4), later).failures
+    assert (failure.step, failure.needs_mb, failure.ends) == (1, 3000, True)
+
+
 def test_a_fraction_is_of_the_total_and_a_limit_is_in_mb():
     half, limited = Program("A", 100, fraction=0.5), Program("B", 100, limit_mb=4096)
     both = fit(half, limited)

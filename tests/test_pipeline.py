@@ -93,10 +93,17 @@ def test_stages_that_wait_for_ever():
 
 
 @pytest.mark.parametrize(
-    ("forward", "backward"), [([1], [1, 1]), ([1, 1], [1]), ([1, 0], [1, 1]), ([1, 1], [1, -1])]
+    ("forward", "backward", "message"),
+    [
+        ([1], [1, 1], r"forward=\[1\]: give 2 durations, one per stage"),
+        ([1, 1], [1], r"backward=\[1\]: give 2 durations, one per stage"),
+        ([1, 0], [1, 1], "forward of stage 1=0: give a finite number of seconds greater than 0"),
+        ([1, 1], [1, -1], "backward of stage 1=-1: give a finite number of seconds"),
+        ([1, "1"], [1, 1], "forward of stage 1='1': give a finite number of seconds"),
+    ],
 )
-def test_durations_that_are_not_possible(forward, backward):
-    with pytest.raises(ValueError, match="give 2 durations, one per stage"):
+def test_durations_that_are_not_possible(forward, backward, message):
+    with pytest.raises((TypeError, ValueError), match=f"^{message}"):
         schedule(fill_and_drain(2, 2), forward, backward)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 import tensorflow as tf
+from tensorflow.python import pywrap_tfe
 
 from utils.memory import stand_in_gpus
 
@@ -48,6 +49,7 @@ def test_nothing_runs_on_them(machine, run):
 
 def test_the_devices_of_the_notebook_come_back(machine):
     before = tf.config.list_physical_devices(), tf.config.list_logical_devices()
+    asks = pywrap_tfe.TF_ListPhysicalDevices  # the driver's list; TensorFlow keeps the answer
     limits = tf.config.get_logical_device_configuration(before[0][0])
     with pytest.raises(KeyError), stand_in_gpus(3) as stand_in:
         tf.config.set_logical_device_configuration(stand_in.cpu, [Limit()] * 7)
@@ -55,6 +57,7 @@ def test_the_devices_of_the_notebook_come_back(machine):
         raise KeyError("from inside")
     assert (tf.config.list_physical_devices(), tf.config.list_logical_devices()) == before
     assert tf.config.get_logical_device_configuration(before[0][0]) == limits
+    assert pywrap_tfe.TF_ListPhysicalDevices is asks
     with tf.device(machine.gpus[1]):
         assert float(tf.constant([1.0, 2.0])[1] + 1.0) == 3.0
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from utils.numbers import whole
+from utils.numbers import real, whole
 from utils.runs.trace import Trace
 
 FORWARD, BACKWARD = "forward", "backward"
@@ -65,17 +65,18 @@ def schedule(
         The steps, by their starts.
 
     Raises:
-        ValueError: not one duration per stage, a duration that is not positive, or an order in
-            which the stages wait for each other for ever.
+        TypeError: a duration is no number.
+        ValueError: not one duration per stage, a duration that is not positive and finite, or an
+            order in which the stages wait for each other for ever.
 
     Introduced in lesson 07.
     """
     takes = {FORWARD: list(forward), BACKWARD: list(backward)}
     for kind, seconds in takes.items():
-        if len(seconds) != len(order) or not all(s > 0 for s in seconds):
-            raise ValueError(
-                f"{kind}={seconds}: give {len(order)} durations, one per stage, above 0."
-            )
+        if len(seconds) != len(order):
+            raise ValueError(f"{kind}={seconds}: give {len(order)} durations, one per stage.")
+        for stage, value in enumerate(seconds):
+            real(f"{kind} of stage {stage}", value, above=0, what="number of seconds")
     last = len(order) - 1
     ends: dict[tuple[int, str, int], float] = {}
     todo = [list(steps) for steps in order]
