@@ -79,7 +79,7 @@ def used_by_lessons() -> dict[str, str]:
     for path in [*lessons(), *solutions()]:
         source = "\n".join(cell.source for _, cell in code_cells(read(path)))
         started = [p.read_text(encoding="utf-8") for p in PROGRAMS if p.name in source]
-        for room in imported("\n".join([source, *started])):
+        for room in imported("\n".join([source, *started])) & users.keys():
             users[room].add(path.name[:2])
     return {room: ", ".join(sorted(numbers)) for room, numbers in users.items()}
 
